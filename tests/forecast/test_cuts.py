@@ -38,6 +38,7 @@ def test_tokens_are_those_that_the_mechanisms_read(monkeypatch):
     monkeypatch.delenv("TEDAUDIT_ZOO", raising=False)
     texts = [
         "a few words",
+        "half \ud800 a pair",
         "word " * 10,
         "word " * 60,
         "word " * 400,

@@ -197,7 +197,16 @@ def test_long_texts_are_cut_for_the_first_model_and_long_first_legs_for_the_seco
 
 
 def test_whatever_a_text_is_it_has_an_ordinary_draw(make):
-    odd = ("", "?!...", "word " * 400, "\N{GRINNING FACE} ok", "a\x00b\x1b[31m", ">>fr<< hi", "<pad></s> hi")
+    odd = (
+        "",
+        "?!...",
+        "half \ud800 a pair",
+        "word " * 400,
+        "\N{GRINNING FACE} ok",
+        "a\x00b\x1b[31m",
+        ">>fr<< hi",
+        "<pad></s> hi",
+    )
     mechanism = make(first="marian")
     for text, rewrite in zip(odd, mechanism.rewrite([Draw(text, EPSILON, 3) for text in odd]), strict=True):
         assert rewrite.error == "", text

@@ -98,6 +98,28 @@ def test_a_draw_is_the_same_alone_and_in_any_batch(make):
     assert len({len(rewrite.tokens) for rewrite in together}) > 2
 
 
+@pytest.mark.parametrize("clipping", ["value", "norm"])
+def test_what_a_model_cannot_compute_is_clipped_too_and_gets_its_noise(make, monkeypatch, clipping):
+    """A model with few digits overflows, and noise added to what is no number would be lost."""
+    mechanism = make(clipping=clipping)
+    run, broken = type(mechanism)._run_encoder, SENTENCES[0]
+
+    def overflow(self, texts):
+        hidden = run(self, texts).clone()
+        for row, text in enumerate(texts):
+            if text == broken:
+                hidden[row, 0], hidden[row, 1], hidden[row, 2] = np.nan, np.inf, -np.inf
+        return hidden
+
+    monkeypatch.setattr(type(mechanism), "_run_encoder", overflow)
+    [clean] = mechanism.encode([broken])
+    assert np.linalg.norm(clean.astype(np.float64)) <= mechanism.largest_norm()
+    assert clean[0] == 0
+    assert clean[1] > 0 > clean[2]
+    drawn = mechanism.rewrite([Draw(broken, 1.0, key) for key in range(4)])
+    assert all(np.isfinite(rewrite.latent).all() for rewrite in drawn)
+
+
 def test_a_small_memory_gives_the_same_rewrites(make, monkeypatch):
     draws = _draws(SENTENCES[:3], epsilons=(1.0, 300.0))
     wanted = make().rewrite(draws)

@@ -1,10 +1,12 @@
 """Properties that DP-Prompt, DP-Paraphrase and DP-MLM share, on tiny real models."""
 
 import itertools
+import re
 import shutil
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from tedaudit.errors import SpecError
 from tedaudit.plugins.registry import Reference, build, determinants
@@ -19,11 +21,13 @@ ODD = (
     "word " * 400,
     "\N{GRINNING FACE}\N{GRINNING FACE} ok",
     "a\x00b\x1b[31m",
+    "half \ud800 a pair",
     "<mask> hi <mask>",
 )
 FLAWS = {"length", "top_k", "overlong", "keep_stop_words", "keep_punctuation", "copy_case"} | {
     "words", "pairs", "special_tokens", "sentences", "stop words", "clean_up",
 }  # fmt: skip
+EMBEDDINGS = re.compile(r"shared\.weight|wte\.weight|word_embeddings\.weight")
 PLAIN = ("My sister bought a red bicycle.", "she lost her keys in the park", "The doctor called in May!")
 SMALL = {"dp-prompt": {"max_tokens": 5}, "dp-paraphrase": {"max_tokens": 5}, "dp-mlm": {"slots": 6}}
 
@@ -101,6 +105,24 @@ def test_sound_variants_answer_every_string_with_an_ordinary_draw(make, name):
         assert rewrite.error == "", text
         assert rewrite.units == len(rewrite.tokens)
         assert 1 <= rewrite.units <= mechanism.claim(50.0).max_units
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_text_on_which_the_model_overflows_is_rewritten_with_all_its_noise(make, folders, name, tmp_path):
+    shutil.copytree(folders[name], tmp_path, dirs_exist_ok=True)
+    tokenizer = make(name)._load_checkpoint().tokenizer
+    read, other = (set(tokenizer(text)["input_ids"]) for text in PLAIN[:2])
+    weights = load_file(tmp_path / "model.safetensors")
+    embeddings = next(tensor for key, tensor in weights.items() if EMBEDDINGS.search(key))
+    embeddings[min(read - other)] = np.nan
+    save_file(weights, tmp_path / "model.safetensors", {"format": "np"})
+    mechanism, epsilon = make(name, variant="sound", model=str(tmp_path)), 0.1
+    drawn = mechanism.rewrite([Draw(PLAIN[0], epsilon, key) for key in range(20)])
+    assert len({rewrite.tokens for rewrite in drawn}) == 20
+    claim = mechanism.claim(epsilon)
+    for rewrite in drawn:
+        broken, whole = mechanism.log_likelihood(rewrite.tokens, PLAIN[:2], epsilon)
+        assert abs(broken - whole) <= claim.total
 
 
 @pytest.mark.parametrize("name", NAMES)

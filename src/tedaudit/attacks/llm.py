@@ -157,7 +157,7 @@ class LLM:
     dtype: str = "auto"
     """Number format of a judge in this process: auto (bfloat16 on CUDA, else float32) or a torch dtype."""
     device: str = field(default="auto", metadata=_INCIDENTAL)
-    """Where a judge in this process runs: auto (CUDA, then MPS, then CPU) or a torch device."""
+    """Where a judge in this process runs: auto (CUDA, or else the CPU) or a torch device."""
     concurrency: int = field(default=8, metadata=_INCIDENTAL)
     """How many questions are sent to a server at the same time."""
     timeout: float = field(default=60.0, metadata=_INCIDENTAL)

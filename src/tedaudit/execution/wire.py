@@ -445,11 +445,11 @@ def write_result(
 
 
 def find_device() -> str:
-    """Return what models compute on here unless they are told: an accelerator, if PyTorch knows one."""
+    """Return what models compute on here unless they are told: CUDA, if PyTorch knows of it."""
     torch = sys.modules.get("torch")
     if torch is None:
         return "cpu"
-    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def read_result(path: Path, unit: FiledChunk, determinants: Determinants) -> tuple[Rewrites | Guesses, str]:

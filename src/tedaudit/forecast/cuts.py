@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tedaudit.plugins.abilities import LimitsInput
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.spec.flags import embedded_audit
+from tedaudit.text.characters import replace_surrogates
 from tedaudit.text.plain_data import PlainData
 
 SAMPLE = 2_000
@@ -29,7 +30,7 @@ class Cut(PlainData):
 def count_cuts(texts: Sequence[str]) -> list[Cut]:
     """Return how many texts each mechanism of the embedded audit would cut, if it has a limit."""
     step = max(1, -(-len(texts) // SAMPLE))
-    sample = texts[::step]
+    sample = list(map(replace_surrogates, texts[::step]))
     cuts = []
     for settings in embedded_audit()["mechanisms"]:
         mechanism = build(Reference("mechanism", settings["name"]))

@@ -212,11 +212,8 @@ def _score_at_once(
     epsilon: float,
 ) -> Floats:
     """Score what is asked of pairs of one padded length, in one pass over all steps."""
-    import torch
-
     ids = _stack([np.array(tokens, dtype=np.int64) for _, tokens in pairs], decoder.device)
     logits = decoder.read([prompt for prompt, _ in pairs], width, ids)
-    logits = logits if logits.dtype == torch.float64 else logits.float()
     found = log_probabilities(rule, logits.reshape(-1, logits.shape[-1]), epsilon)
     picked = found.gather(1, asked.reshape(-1, asked.shape[2])).reshape(asked.shape)
     return np.asarray(picked.cpu().numpy(), dtype=np.float64)

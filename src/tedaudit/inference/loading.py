@@ -4,6 +4,7 @@ Weights load from safetensors, or from older files with `weights_only`; remote c
 """
 
 import hashlib
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -130,15 +131,25 @@ def count_positions(model: Any) -> int | None:
     return size - max((number + 1 for number in paddings if number is not None), default=0)
 
 
+def settle_logits(logits: Any) -> Any:
+    """Return logits in float32 or wider, with the least there is in place of what is no number.
+
+    A model overflows on some texts if it has few digits. No noise would come out of such a row: sums that are
+    no numbers always point to the last item, so that this text alone would be rewritten without noise.
+    """
+    import torch
+
+    wide = logits if logits.dtype == torch.float64 else logits.float()
+    return torch.nan_to_num(wide, nan=-math.inf, posinf=math.inf, neginf=-math.inf)
+
+
 def choose_device(device: str = "auto") -> str:
-    """Return the device to use; "auto" tries CUDA, then MPS, then CPU."""
+    """Return the device to use; "auto" is CUDA or the CPU: MPS has no float64, which probabilities need."""
     import torch
 
     if device != "auto":
         return device
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def choose_dtype(dtype: str, device: str) -> Any:

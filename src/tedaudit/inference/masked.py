@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.inference.loading import PADDING, Checkpoint, send
+from tedaudit.inference.loading import PADDING, Checkpoint, send, settle_logits
 
 _TOKENS = 262_144  # per forward pass on a GPU
 _KNOWN = 64  # rows that are looked up at a time
@@ -106,6 +106,7 @@ def _forward(checkpoint: Checkpoint, rows: Sequence[MaskedRow], width: int) -> A
     numbers = torch.arange(len(rows), device=checkpoint.device)
     head = getattr(model, "lm_head", None) or getattr(model, "cls", None)
     if head is None:  # an architecture whose head has another name
-        return model(input_ids=ids, attention_mask=attention).logits[numbers, positions].float()
+        logits = model(input_ids=ids, attention_mask=attention).logits[numbers, positions]
+        return settle_logits(logits.float())
     hidden = model.base_model(input_ids=ids, attention_mask=attention).last_hidden_state
-    return head(hidden[numbers, positions]).float()
+    return settle_logits(head(hidden[numbers, positions]).float())

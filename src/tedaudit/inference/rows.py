@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.loading import Checkpoint, settle_logits
 
 _CPU_ROWS = 512
 _CPU_BYTES = 1 << 28  # of their caches, which are copied as rows split: three times as much is in memory then
@@ -130,7 +130,7 @@ class Decoder(ABC):
 
         last = torch.cat([block[:, -1] for block in logits]) if len(logits) > 1 else logits[0][:, -1]
         last = last[: len(self._places)] if self._fixed else last[self._places]
-        return last if last.dtype == torch.float64 else last.float()
+        return settle_logits(last)
 
     def _gather(self, rows: Any) -> list[Any]:
         """Return the caches of these rows, cut into blocks."""
@@ -204,12 +204,12 @@ class DecoderOnly(Decoder):
         out = self._forward(ids, mask, positions, None)
         first, shown = out.logits[rows], tokens[:, :-1]
         if not shown.shape[1]:
-            return first
+            return settle_logits(first)
         mask = torch.cat([mask[rows], torch.ones_like(shown)], dim=1)
         positions = (mask.cumsum(1) - 1)[:, width:]
         cache = self._select(_read_layers(out.past_key_values), rows)
         rest = self._forward(shown, mask, positions, cache, keep=shown.shape[1])
-        return torch.cat([first, rest.logits], dim=1)
+        return settle_logits(torch.cat([first, rest.logits], dim=1))
 
     def _forward(self, ids: Any, mask: Any, positions: Any, cache: Any, keep: int = 1) -> Any:
         import torch
@@ -268,10 +268,11 @@ class EncoderDecoder(Decoder):
         first = torch.full((len(rows), 1), self._model.config.decoder_start_token_id, device=self.device)
         with torch.inference_mode():
             encoded = self._model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-            return self._model(
+            out = self._model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=encoded[rows]), attention_mask=mask[rows],
                 decoder_input_ids=torch.cat([first, tokens[:, :-1]], dim=1), use_cache=False,
-            ).logits  # fmt: skip
+            )  # fmt: skip
+        return settle_logits(out.logits)
 
     def _forward(self, encoded: Any, mask: Any, tokens: Any, cache: Any) -> Any:
         import torch

@@ -30,6 +30,7 @@ from tedaudit.inference.text_draws import Spellings, TextDraws, learn_spellings
 from tedaudit.inference.text_search import IMPOSSIBLE, Found, Sought, search
 from tedaudit.mechanisms._clipped_logits import describe_arithmetic
 from tedaudit.seeding import key_numbers
+from tedaudit.text.characters import replace_surrogates
 from tedaudit.types import Claim, Draw, Floats, InputLimit, Leak, ModelUse, Note
 
 OVERLONG = Leak(
@@ -212,7 +213,8 @@ class Generator(ABC):
 
     def pieces(self, text: str) -> tuple[str, ...]:
         """Return the tokens of the text alone, without the prompt; end markers count as tokens."""
-        return tuple(self.piece(token) for token in self._load_checkpoint().tokenizer(text)["input_ids"])
+        tokenizer = self._load_checkpoint().tokenizer
+        return tuple(self.piece(token) for token in tokenizer(replace_surrogates(text))["input_ids"])
 
     def piece(self, token: int) -> str:
         """Return the string of one token, including any leading space."""
@@ -220,7 +222,7 @@ class Generator(ABC):
 
     def source_tokens(self, text: str) -> tuple[tuple[int, ...], ...]:
         """Return the tokens that write a text, once at the start of a line and once after a space."""
-        tokenizer = self._load_checkpoint().tokenizer
+        tokenizer, text = self._load_checkpoint().tokenizer, replace_surrogates(text)
         encoded = tokenizer(text_target=[text, f" {text}"], add_special_tokens=False)["input_ids"]
         return tuple(tuple(ids) for ids in encoded)
 
@@ -250,8 +252,8 @@ class Generator(ABC):
 
     def _tokenize(self, prompts: Sequence[str], **options: Any) -> list[list[int]]:
         """Return the tokens of filled prompts, with the special tokens that the tokenizer adds."""
-        tokenizer = self._load_checkpoint().tokenizer
-        tokens: list[list[int]] = tokenizer(list(prompts), **options)["input_ids"] if prompts else []
+        tokenizer, texts = self._load_checkpoint().tokenizer, list(map(replace_surrogates, prompts))
+        tokens: list[list[int]] = tokenizer(texts, **options)["input_ids"] if texts else []
         return tokens
 
     def _truncate_prompt(self, text: str) -> tuple[int, ...]:
@@ -262,7 +264,7 @@ class Generator(ABC):
     def _cut_prompt(self, text: str, excess: int) -> tuple[int, ...]:
         """Return the prompt with as much of the beginning of the text as fits."""
         tokenizer, room = self._load_checkpoint().tokenizer, self._compute_room()
-        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        ids = tokenizer(replace_surrogates(text), add_special_tokens=False)["input_ids"]
         while True:
             ids = ids[: max(0, len(ids) - excess)]
             start = tokenizer.decode(ids, skip_special_tokens=True)
@@ -326,7 +328,7 @@ class Autoregressive(Generator):
     dtype: str = "auto"
     """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
-    """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
+    """Where the model runs: auto (CUDA, or else the CPU) or a torch device."""
     text_readings: int = field(default=16, kw_only=True, metadata={"scores_only": True})
     """How many draws the model reads, at most, per published text and candidate to find its probability."""
     released_range: ClassVar[tuple[float, float]] = (0.0, 1.0)

@@ -30,6 +30,7 @@ Request = tuple[str, int, float]  # text, key, epsilon
 _LATENTS = {"cpu": 1 << 24, "cuda": 1 << 25}  # float32 numbers that are decoded together: 64 MB, 128 MB
 _CELLS = 1 << 22  # float64 noise values in memory at a time: 32 MB
 _TEXTS = 256  # texts encoded and clipped at a time
+_LARGEST = 1e38  # stands for an infinite component, so that a norm is finite
 _TABLE = 2048  # texts whose latents are copied to the host at a time
 _ON_GPU = "torch on cuda"  # in the key of a table
 _SLACK = 1.001  # a larger epsilon or distance than stated is told from this factor on
@@ -56,7 +57,7 @@ class Latent(ABC):
     dtype: str = "float32"
     """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
-    """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
+    """Where the model runs: auto (CUDA, or else the CPU) or a torch device."""
     noise_on: Literal["auto", "cpu"] = field(default="auto", metadata={"incidental": True})
     """Where the noise is drawn. auto: on the model's GPU if it has one. cpu: by numpy."""
     _right_scale: ClassVar[str] = ""  # the setting that scales noise for the true sensitivity
@@ -237,10 +238,14 @@ class Latent(ABC):
         yield texts, torch.cat([self._clip(self._run_encoder(texts[i : i + _TEXTS])) for i in steps])
 
     def _clip(self, hidden: Tensor) -> Tensor:
-        """Return encoder outputs clipped, as float32, where noise is added."""
+        """Return encoder outputs clipped, as float32, where noise is added.
+
+        What is no number, since a model overflows with few digits, is 0: noise added to it would be lost.
+        """
         import torch
 
-        return round_inwards(self._clip_rows(hidden.to(self._find_home(), torch.float64)))
+        numbers = torch.nan_to_num(hidden.to(self._find_home(), torch.float64), 0.0, _LARGEST, -_LARGEST)
+        return round_inwards(self._clip_rows(numbers))
 
     def _find_home(self) -> Any:
         """Return the device that adds noise: the model's, if it has float64."""

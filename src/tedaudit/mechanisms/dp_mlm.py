@@ -38,6 +38,7 @@ from tedaudit.mechanisms._masked_rows import (
 from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_tokens
 from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
 from tedaudit.mechanisms._text_likelihood import TextLikelihood
+from tedaudit.text.characters import replace_surrogates
 from tedaudit.types import Card, Claim, Draw, Floats, InputLimit, Leak, ModelUse, Note, Rewrite
 
 _NONE = -1  # instead of an item, for a word that is not drawn
@@ -87,7 +88,7 @@ class DPMLM:
     dtype: str = "auto"
     """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
-    """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
+    """Where the model runs: auto (CUDA, or else the CPU) or a torch device."""
     _last_logits: Memory = field(init=False, repr=False, compare=False, default_factory=dict)
     forbids_by_rule: ClassVar[bool] = True
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
@@ -321,7 +322,8 @@ class DPMLM:
         return words[: self.slots] + [None] * (self.slots - len(words))
 
     def _find_words(self, text: str) -> list[str]:
-        return load_splitter(self.nltk_data).split(text) if self.words == "nltk" else split_words(text)
+        plain = replace_surrogates(text)
+        return load_splitter(self.nltk_data).split(plain) if self.words == "nltk" else split_words(plain)
 
     def _join(self, words: Words, items: Sequence[int], numbers: SlotNumbers) -> Rewrite:
         """Join the drawn and the unchanged words into a text."""

@@ -208,7 +208,7 @@ class DPST:
     dtype: str = "auto"
     """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
-    """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
+    """Where the model runs: auto (CUDA, or else the CPU) or a torch device."""
     # Caches: a likelihood attack asks for the same candidates over and over.
     _known_texts: dict[str, list[Triple]] = field(init=False, repr=False, compare=False, default_factory=dict)
     _known_triples: dict[str, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)

@@ -78,7 +78,7 @@ class Sampler(Generator):
     dtype: str = "auto"
     """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
-    """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
+    """Where the model runs: auto (CUDA, or else the CPU) or a torch device."""
     text_readings: int = field(default=16, kw_only=True, metadata={"scores_only": True})
     """How many draws the model reads, at most, per published text and candidate to find its probability."""
     forbids_by_rule: ClassVar[bool] = True
