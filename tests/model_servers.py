@@ -17,12 +17,12 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 class Serving:
     """What a server has: files by their path in the address.
 
-    `cut` ends so many answers in the middle, of files whose path ends with `cut_at`.
+    `cut` ends so many answers in the middle, of files whose path ends with `cut_at`; `status` refuses all.
     """
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files, self.cut, self.cut_at, self.asked = dict(files), 0, "", []
-        self.url = ""
+        self.url, self.status = "", 0
 
 
 @contextmanager
@@ -47,8 +47,8 @@ def serve(state: Serving, *, is_hub: bool) -> Iterator[Serving]:  # noqa: C901 -
             state.asked.append((self.command, name, self.headers.get("Range", "")))
             page = None if is_hub else _list_wheels(state, name)
             body = state.files.get(name) if page is None else page
-            if body is None:
-                self._refuse()
+            if body is None or state.status:
+                self._refuse(state.status or 404)
                 return
             start = (
                 int(found[1]) if (found := re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))) else 0
@@ -67,9 +67,9 @@ def serve(state: Serving, *, is_hub: bool) -> Iterator[Serving]:  # noqa: C901 -
                     body[start:], is_cut=state.cut > 0 and len(body) > 1000 and name.endswith(state.cut_at)
                 )
 
-        def _refuse(self):
-            self.send_response(404)
-            if is_hub:
+        def _refuse(self, status):
+            self.send_response(status)
+            if is_hub and status == 404:
                 self.send_header("X-Error-Code", "EntryNotFound")
             self.send_header("Content-Length", "0")
             self.end_headers()

