@@ -29,7 +29,8 @@ entry = pickle.load(open(sys.argv[1], "rb"))
 def tell(*told):
     print(*told, file=sys.stderr, flush=True)
 try:
-    print(fetch(plan_fetch(entry, sys.argv[2] or None), tell))
+    plan = plan_fetch(entry, sys.argv[2] if sys.argv[2] in ("hub", "parts") else None)
+    print(f"{plan.source}: {plan.why}" if sys.argv[2] == "only plan" else fetch(plan, tell))
 except ModelError as error:
     print("refused:", error)
 """
@@ -425,6 +426,21 @@ def test_a_hub_hands_out_the_pinned_commit(model, models, tmp_path):
     assert "some/tiny: model.safetensors" in ran.stderr
 
 
+def test_the_parts_are_taken_where_no_hub_hands_out_the_model(model, models, tmp_path):
+    entry, hub = make_hub(model)
+    entry = replace(entry, parts=make_index(model, tmp_path)[0].parts)
+    closed = dict.fromkeys(("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"), "http://127.0.0.1:9")
+    with serve(hub, is_hub=True):
+        assert child(entry, "only plan", tmp_path, HF_ENDPOINT=hub.url).stdout == "hub: \n"
+        for settings in (closed | {"NO_PROXY": "", "no_proxy": ""}, {"HF_HUB_OFFLINE": "1"}):
+            ran = child(entry, "only plan", tmp_path, HF_ENDPOINT=hub.url, **settings)
+            assert ran.stdout == "parts: the hub cannot be reached\n"
+            assert ran.stderr == ""
+        hub.status = 403  # of a company's gate
+        ran = child(entry, "only plan", tmp_path, HF_ENDPOINT=hub.url)
+        assert ran.stdout == "parts: the hub cannot be reached\n"
+
+
 def test_a_file_of_the_hub_that_has_changed_is_not_used(model, models, tmp_path):
     entry, hub = make_hub(model)
     body = hub.files["some/tiny/model.safetensors"]
@@ -473,6 +489,8 @@ def test_a_hub_that_is_gone_in_the_middle_leaves_what_has_arrived(models, tmp_pa
     hub.cut, hub.cut_at = 1000, "b.safetensors"
     with serve(hub, is_hub=True):
         ran = child(entry, "hub", tmp_path, HF_ENDPOINT=hub.url, HF_HUB_DOWNLOAD_TIMEOUT="2")
+        assert "resume" not in ran.stderr  # the library prints nothing of its own
+        assert "retries" not in ran.stderr
         assert "refused: The hub did not hand out 'b.safetensors'" in ran.stdout
         assert "What has arrived is kept: run the same command again to go on" in ran.stdout
         assert not (models / "tiny").exists()

@@ -18,6 +18,7 @@ def test_a_hub_that_cannot_be_reached_is_not_waited_for(monkeypatch):
     for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(key, raising=False)
     monkeypatch.setattr(constants, "ENDPOINT", "https://nowhere.invalid")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     asked = []
 
     def refuse(address, timeout):
@@ -42,6 +43,16 @@ def test_a_hub_that_answers_is_reachable_unless_the_library_is_told_to_stay_offl
         assert is_hub_reachable("somebody/some-model")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
         assert not is_hub_reachable("somebody/some-model")
+
+
+def test_a_library_that_is_told_to_stay_offline_does_so_behind_a_proxy_too(monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.invalid")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    assert is_hub_reachable("somebody/some-model")  # the libraries find out
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert not is_hub_reachable("somebody/some-model")
 
 
 def test_a_folder_needs_no_hub(tmp_path):

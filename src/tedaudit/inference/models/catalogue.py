@@ -37,6 +37,11 @@ class Repository:
     folder: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
 
+    def name_of(self, file: File) -> str:
+        """Return how a file is called there."""
+        inside = file.path[len(self.folder) :].lstrip("/")
+        return self.names.get(inside, inside)
+
 
 @dataclass(frozen=True)
 class Part:

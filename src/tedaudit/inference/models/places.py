@@ -45,17 +45,19 @@ def is_hub_reachable(name: str) -> bool:
     """
     if parse_path(name).is_dir():
         return False
-    if any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
-        return True
     from huggingface_hub import constants
 
+    if constants.HF_HUB_OFFLINE:
+        return False
+    if any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True
     address = urlsplit(constants.ENDPOINT)
     try:
         port = address.port or (443 if address.scheme == "https" else 80)
         socket.create_connection((address.hostname or "", port), timeout=5).close()
     except OSError:
         return False
-    return not constants.HF_HUB_OFFLINE
+    return True
 
 
 def place_clip(source: str, revision: str = "") -> Path:
