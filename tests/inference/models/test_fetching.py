@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -194,6 +195,31 @@ def test_without_room_on_the_disk_nothing_is_begun(model, models, tmp_path, monk
     with pytest.raises(ModelError, match=r"needs .* GB of disk in .* are free\. Make room"):
         fetch(plan_fetch(replace(entry, made=10**16, conversion="pickle"), "parts"))
     assert [path.name for path in models.iterdir()] == []
+
+
+def test_without_room_for_what_comes_of_a_base_the_base_is_not_fetched(model, models, tmp_path, monkeypatch):
+    base, index = make_index(model, tmp_path)
+    monkeypatch.setattr(fetching, "find_folder", lambda reference: tmp_path)
+    entry = Entry("mine", "Mine.", "none", memory=1, made=10**16, base="tiny", adapter="zoo:mine")
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        with pytest.raises(ModelError, match=r"'mine' needs .* GB of disk"):
+            fetch(plan_fetch(entry, "parts", {"tiny": base}))
+    assert index.asked == []
+
+
+def test_only_what_has_arrived_from_the_same_source_is_taken_off_the_disk_that_is_needed(
+    model, models, tmp_path, monkeypatch
+):
+    plan = plan_fetch(make_index(model, tmp_path)[0], "parts")
+    for source in ("hub", "parts"):
+        models.joinpath(".parts", "tiny", source).mkdir(parents=True)
+    (models / ".parts" / "tiny" / "hub" / "model.safetensors").write_bytes(bytes(2 * plan.disk))
+    monkeypatch.setattr(fetching.shutil, "disk_usage", lambda _: SimpleNamespace(free=plan.disk // 2))
+    with pytest.raises(ModelError, match=r"needs .* GB of disk"):
+        fetching._check_room(plan)
+    (models / ".parts" / "tiny" / "parts" / "001.whl").write_bytes(bytes(plan.disk * 3 // 4))
+    fetching._check_room(plan)
 
 
 def test_without_pip_the_other_way_is_named(model, models, tmp_path, monkeypatch):
@@ -555,9 +581,11 @@ def test_a_plan_says_what_a_base_takes_and_nothing_is_fetched_twice(models):
     assert plan.first.entry.name == "all-mpnet-base-v2"
     assert plan.download == sum(part.bytes for part in ENTRIES["all-mpnet-base-v2"].parts.parts)
     assert plan.disk > ENTRIES["all-mpnet-base-v2"].made + ENTRIES["mpnet-mlm"].made
+    begun = plan
     (models / "all-mpnet-base-v2").mkdir(parents=True)
     assert plan_fetch(ENTRIES["mpnet-mlm"], "parts").first is not None  # an empty folder is no model
     (models / "all-mpnet-base-v2" / "model.safetensors").touch()
+    assert begun.disk == ENTRIES["mpnet-mlm"].made  # the base has arrived meanwhile
     plan = plan_fetch(ENTRIES["mpnet-mlm"], "parts")
     assert (plan.first, plan.download, plan.source) == (None, 0, None)
     assert plan.describe_source() == "models:all-mpnet-base-v2, which is here, and the adapter zoo:mpnet-mlm"

