@@ -166,6 +166,9 @@ def test_a_clip_range_must_be_a_range():
         Clip(3.0, 1.0)
     with pytest.raises(SpecError, match="top_k is -1"):
         Clip(0.0, 1.0, top_k=-1)
+    for low, high in ((-math.inf, 1.0), (0.0, math.inf), (0.0, math.nan)):
+        with pytest.raises(SpecError, match="must be finite"):
+            Clip(low, high)
 
 
 def test_a_target_falls_where_a_search_of_sorted_sums_puts_it():

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tedaudit.errors import SpecError
+from tedaudit.errors import ModelError, SpecError
 from tedaudit.execution.confirmation import _make_exact
 from tedaudit.mechanisms import dp_pivot
 from tedaudit.mechanisms.dp_pivot import DPPivot
@@ -211,6 +211,12 @@ def test_whatever_a_text_is_it_has_an_ordinary_draw(make):
     for text, rewrite in zip(odd, mechanism.rewrite([Draw(text, EPSILON, 3) for text in odd]), strict=True):
         assert rewrite.error == "", text
         assert 1 <= rewrite.units <= mechanism.claim(EPSILON).max_units == 5
+
+
+@pytest.mark.parametrize("params", [{"max_tokens": 100}, {"first_tokens": 100}])
+def test_more_tokens_than_a_model_has_positions_are_refused_before_anything_is_drawn(make, params):
+    with pytest.raises(ModelError, match="leaves no room for a prompt"):
+        make(first="marian", **params).rewrite(draws_of(TEXTS))
 
 
 def test_over_long_texts_and_over_long_first_legs_fail_if_that_is_asked_for(make):

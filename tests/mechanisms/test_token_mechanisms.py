@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from tedaudit.errors import SpecError
+from tedaudit.errors import ModelError, SpecError
 from tedaudit.plugins.registry import Reference, build, determinants
 from tedaudit.seeding import derive
 from tedaudit.types import Draw
@@ -125,6 +125,19 @@ def test_a_text_on_which_the_model_overflows_is_rewritten_with_all_its_noise(mak
         assert abs(broken - whole) <= claim.total
 
 
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("dp-paraphrase", {"max_tokens": 600}, "has 128 positions, and max_tokens is 600"),
+        ("dp-paraphrase", {"max_tokens": 127}, "would see nothing of any text"),
+        ("dp-prompt", {"context": 4}, "would see nothing of any text"),
+    ],
+)
+def test_settings_that_leave_no_room_for_a_text_are_refused(make, name, params, message):
+    with pytest.raises(ModelError, match=message):
+        make(name, **params).rewrite([Draw(PLAIN[0], 50.0, 3)])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_published_variants_fail_with_a_code_or_answer(make, name):
     for rewrite in make(name, variant="published").rewrite([Draw(t, 50.0, 3) for t in ODD]):
@@ -209,6 +222,25 @@ def test_a_sequence_that_a_published_length_rules_out_is_impossible(make, name):
     assert np.isneginf(scores[1])
 
 
+def test_a_prompt_without_a_token_is_rewritten_by_one_that_is_possible(make):
+    mechanism = make("dp-paraphrase", separator="", length="input")
+    [rewrite] = mechanism.rewrite([Draw("", 50.0, 3)])
+    assert len(rewrite.tokens) == 1
+    assert np.isfinite(mechanism.log_likelihood(rewrite.tokens, [""], 50.0)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_end_of_a_clip_range_is_held_against_the_models_other_one(make, folders, name, tmp_path):
+    shutil.copytree(folders[name], tmp_path, dirs_exist_ok=True)
+    (tmp_path / "clip.json").write_text('{"low": 300.0, "high": 400.0}')
+    clip = make(name, model=str(tmp_path), low=350.0, high=None)._choose_clip()
+    assert (clip.low, clip.high) == (350.0, 400.0)
+    with pytest.raises(SpecError, match=r"\[500.0, 400.0\]"):
+        make(name, model=str(tmp_path), low=500.0, high=None).rewrite([Draw(PLAIN[0], 50.0, 3)])
+    with pytest.raises(SpecError, match="must be finite"):
+        make(name, low=-np.inf)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_claim_is_per_unit_with_a_public_maximum(make, name):
     mechanism = make(name)
@@ -269,15 +301,15 @@ def test_beyond_the_end_dp_mlm_prefers_the_empty_item_to_every_word_by_half_of_e
 
 
 def test_dp_mlm_does_not_run_the_model_again_for_more_draws(make):
-    mechanism = make("dp-mlm")
+    mechanism, texts = make("dp-mlm"), ("a text that no other test reads", "and a second one")
     calls = []
     model = mechanism._load_checkpoint().model.base_model
     handle = model.register_forward_pre_hook(lambda *_: calls.append(1))
-    mechanism.rewrite(draws_of(PLAIN, epsilons=(1.0,), replicates=1))
+    mechanism.rewrite(draws_of(texts, epsilons=(1.0,), replicates=1))
     once = len(calls)
-    mechanism.rewrite(draws_of(PLAIN, epsilons=(1.0, 10.0, 100.0), replicates=5))
+    mechanism.rewrite(draws_of(texts, epsilons=(1.0, 10.0, 100.0), replicates=5))
     handle.remove()
-    assert len(calls) == 2 * once
+    assert len(calls) == once > 0
 
 
 def test_epsilons_of_a_replicate_share_noise_so_that_high_ones_agree(make):
@@ -313,12 +345,12 @@ def test_the_distribution_of_the_first_token_is_the_one_that_likelihoods_are_of(
 
 
 def test_dp_mlm_s_first_item_has_the_distribution_that_likelihoods_are_of(make):
-    mechanism = make("dp-mlm", slots=1)
-    table = mechanism.first_token([*PLAIN, ""], 30.0)
+    mechanism, texts = make("dp-mlm", slots=1), (*PLAIN, "")
+    table = mechanism.first_token(texts, 30.0)
     tokens = [[item] for item in range(table.shape[1])]
-    scores = mechanism.log_likelihoods(tokens, [PLAIN] * len(tokens), 30.0)
-    np.testing.assert_allclose(table[:-1].T, np.array(scores), rtol=0, atol=1e-9)
-    assert np.isneginf(table[-1]).all()  # nothing is drawn from the words of an empty text
+    scores = mechanism.log_likelihoods(tokens, [texts] * len(tokens), 30.0)
+    np.testing.assert_allclose(table.T, np.array(scores), rtol=0, atol=1e-9)
+    assert np.isneginf(make("dp-mlm", length="input").first_token([""], 30.0)).all()  # nothing is drawn of it
 
 
 def test_a_refused_text_has_no_first_token(make):

@@ -12,6 +12,7 @@ that is what the guarantee needs: p(v|x) / p(v|x') <= (e^(epsilon/2) / Z) / (1 /
 at any epsilon.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -98,6 +99,7 @@ class Prefixes:
 
 UNIFORMS = 4  # per item drawn: two for the coin, one for the uniform item, one for the rest
 _CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # float64 weights in memory at a time: 64 MB, 2 GB
+_ANY = (-1e300, 1e300)  # instead of the range of a model that is not loaded yet
 _NARROW = 4  # a support is listed by its items, which is faster, if at most one in so many is in it
 
 
@@ -137,6 +139,10 @@ class Clip:
     top_k: int = 0
 
     def __post_init__(self) -> None:
+        if not math.isfinite(self.high - self.low):
+            raise SpecError(
+                "Both ends of the clip range must be finite: no noise hides what has no bound."
+            )
         if not self.low < self.high:
             raise SpecError(f"The clip range is [{self.low}, {self.high}]; the lower end must be smaller.")
         if self.top_k < 0:
@@ -175,6 +181,11 @@ def choose_clip(
 ) -> Clip:
     """Return the given range; an end that is None comes from `otherwise`."""
     return Clip(otherwise[0] if low is None else low, otherwise[1] if high is None else high, top_k)
+
+
+def check_clip(low: float | None, high: float | None, top_k: int = 0) -> None:
+    """Refuse ends that no clip range has; one that is None is the model's, and known when that is loaded."""
+    choose_clip(low, high, _ANY, top_k)
 
 
 def noise_for(keys: Keys, steps: int, start: int = 0) -> npt.NDArray[np.float64]:

@@ -54,7 +54,9 @@ def describe_arithmetic(
     if given:
         text = "the clip range was given by hand; it must not have been measured on private texts"
         yield Note("info", "public data", text, "leave out low and high for the range stored with the model")
-    yield _check_clip(clip, mechanism.cautions(), "given by hand" if given else "measured on this model")
+    source, cautions = "given by hand" if given else "measured on this model", mechanism.cautions()
+    told = f"logits are clipped to [{clip.low:.4g}, {clip.high:.4g}] ({source})"
+    yield Note("info", "clip range", cautions[0] if cautions else told)
     if mechanism.length == "input":
         text = (
             f"the release computes probabilities in float32, whose softmax has exact zeros from epsilon "
@@ -64,17 +66,6 @@ def describe_arithmetic(
     yield _check_least(clip, max(epsilons))
     if texts:
         yield from _observe_logits(mechanism.first_token(texts, _SPAN_ONE))
-
-
-def _check_clip(clip: Clip, cautions: Sequence[str], source: str) -> Note:
-    if not math.isfinite(clip.high - clip.low):
-        text = (
-            f"logits are clipped to [{clip.low:g}, {clip.high:g}], which is no bound: the sensitivity is "
-            "infinite"
-        )
-        return Note("error", "clip range", text, "low and high, both finite")
-    told = f"logits are clipped to [{clip.low:.4g}, {clip.high:.4g}] ({source})"
-    return Note("info", "clip range", cautions[0] if cautions else told)
 
 
 def _check_least(clip: Clip, epsilon: float) -> Note:

@@ -13,7 +13,7 @@ import numpy as np
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.batches.guesses import TextLikelihoods
 from tedaudit.batches.sequences import pause_collection
-from tedaudit.errors import SpecError
+from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.generation import (
     Request,
@@ -25,7 +25,7 @@ from tedaudit.inference.generation import (
 from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
 from tedaudit.inference.models.places import caution_range
 from tedaudit.inference.models.zoo import load_tokenizer, read_positions
-from tedaudit.inference.sampling import Clip, TokenRule, choose_clip
+from tedaudit.inference.sampling import Clip, TokenRule, check_clip, choose_clip
 from tedaudit.inference.text_draws import Spellings, TextDraws, learn_spellings
 from tedaudit.inference.text_search import IMPOSSIBLE, Found, Sought, search
 from tedaudit.mechanisms._clipped_logits import describe_arithmetic
@@ -241,6 +241,8 @@ class Generator(ABC):
         encoded = self._tokenize([self.fill_prompt(text) for text in distinct])
         prompts: dict[str, tuple[int, ...] | None] = {}
         room = self._compute_room()
+        if self.overlong == "cut":
+            self._check_room(room)
         for text, ids in zip(distinct, encoded, strict=True):
             if len(ids) <= room:
                 prompts[text] = tuple(ids)
@@ -249,6 +251,15 @@ class Generator(ABC):
             else:
                 prompts[text] = self._truncate_prompt(text) if self.overlong == "truncate" else None
         return prompts
+
+    def _check_room(self, room: int) -> None:
+        """Refuse settings by which every text would be cut away: all rewrites would seem to be private."""
+        bare = len(self._tokenize([self.fill_prompt("")])[0])
+        if bare >= room:
+            raise ModelError(
+                f"'{self.model}' would see nothing of any text: prompt and text may have {room} tokens, and "
+                f"the prompt alone has {bare}. Let the model read more (context), or write less."
+            )
 
     def _tokenize(self, prompts: Sequence[str], **options: Any) -> list[list[int]]:
         """Return the tokens of filled prompts, with the special tokens that the tokenizer adds."""
@@ -344,7 +355,7 @@ class Autoregressive(Generator):
                 f"max_tokens is {self.max_tokens} and context is {self.context}; both must be 1 or more."
             )
         self._check_readings()
-        choose_clip(self.low, self.high, self.released_range, self.top_k)
+        check_clip(self.low, self.high, self.top_k)
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon per token for the whole text; with length "input" the context is the bound."""
@@ -377,7 +388,7 @@ class Autoregressive(Generator):
         return {**self._load_checkpoint().fingerprint(), "clip range": f"{clip.low!r} to {clip.high!r}"}
 
     def _compute_limit(self, prompt: tuple[int, ...]) -> int:
-        return self.max_tokens if self.length == "fixed" else len(prompt)
+        return self.max_tokens if self.length == "fixed" else max(1, len(prompt))
 
     def _choose_rule(self) -> Clip:
         return self._choose_clip()
@@ -393,7 +404,13 @@ class Autoregressive(Generator):
     def _leave_room(self, bound: int | None) -> int:
         if bound is None:
             return self.context
-        return max(1, min(self.context, bound - self.max_tokens if self.length == "fixed" else bound // 2))
+        room = bound - self.max_tokens if self.length == "fixed" else bound // 2
+        if room < 1:
+            raise ModelError(
+                f"'{self.model}' has {bound} positions, and max_tokens is {self.max_tokens}: that leaves no "
+                "room for a prompt. Set it lower."
+            )
+        return min(self.context, room)
 
     def _load_checkpoint(self) -> Checkpoint:
         return load_checkpoint(self._task, self.model, self.revision, self.device, self.dtype)

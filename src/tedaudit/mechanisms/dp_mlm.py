@@ -22,7 +22,7 @@ from tedaudit.inference.draw_pairs import DrawPairs
 from tedaudit.inference.loading import Checkpoint, load_checkpoint, send
 from tedaudit.inference.models.places import caution_range
 from tedaudit.inference.models.zoo import zoo_or
-from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, sample_pairs
+from tedaudit.inference.sampling import Clip, check_clip, choose_clip, log_probabilities, sample_pairs
 from tedaudit.inference.treebank import StopWords, join_words, load_splitter, load_stop_words, split_words
 from tedaudit.mechanisms._clipped_logits import describe_arithmetic
 from tedaudit.mechanisms._masked_rows import (
@@ -163,7 +163,7 @@ class DPMLM:
                 "'dp-mlm': pairs is 'released' and length is 'fixed'; the release returns a word as it is if "
                 "it fails to mask it, so it needs length 'input'."
             )
-        choose_clip(self.low, self.high, self.released_range)
+        check_clip(self.low, self.high)
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon per word; with length "input" nothing bounds the number of words."""
@@ -251,7 +251,8 @@ class DPMLM:
         The empty item, if there is one, has the rest. A text of which no word is drawn gets a row of -inf.
         """
         places = self._lay_out(self._split_all(texts), self._number_slots())
-        first = dict(reversed(places.drawn))  # a text's first place stays
+        beyond = {text: words.index(None) for text, words in places.words.items() if None in words}
+        first = beyond | dict(reversed(places.drawn))  # a text's first place stays
         size = int(self._load_checkpoint().model.config.vocab_size)
         found: dict[str, Floats] = {}
         for slots, rows, logits in self._compute_logits(places):

@@ -19,7 +19,7 @@ from tedaudit.errors import ModelError
 from tedaudit.inference.loading import WEIGHTS, load_checkpoint
 from tedaudit.inference.models.places import caution_range, read_clip, resolve
 from tedaudit.inference.models.zoo import zoo_or
-from tedaudit.inference.sampling import choose_clip
+from tedaudit.inference.sampling import check_clip, choose_clip
 from tedaudit.inference.silence import silence_loading
 from tedaudit.mechanisms._package import Package, find_path, rewrite_by_script
 from tedaudit.mechanisms._programs import RunsPrograms
@@ -80,7 +80,7 @@ class DPMLMRelease(RunsPrograms):
 
     def __post_init__(self) -> None:
         self._set_up_programs()
-        choose_clip(self.low, self.high, _RELEASED_RANGE)
+        check_clip(self.low, self.high)
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon per word; nothing bounds the number of words."""

@@ -212,8 +212,8 @@ class Sampler(Generator):
         room = bound if checkpoint.model.config.is_encoder_decoder else bound - self.max_new_tokens
         if room < 1 or self.max_new_tokens > bound:
             raise ModelError(
-                f"'{self.model}' reads {bound} tokens, and max_new_tokens is {self.max_new_tokens}: that "
-                "leaves no room for a prompt. Set it lower."
+                f"'{self.model}' reads {bound} tokens, and is to write up to {self.max_new_tokens}: that "
+                "leaves no room for a prompt. Let it write fewer."
             )
         return min(self.context, room)
 
