@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from tedaudit.errors import ModelError
@@ -87,6 +88,31 @@ def test_a_model_that_writes_is_followed_along_its_likeliest_continuation(tmp_pa
     assert found.high == pytest.approx(
         float(torch.stack(largest).mean() + torch.stack(largest).std()), abs=2e-3
     )
+
+
+@pytest.mark.parametrize(("save", "task"), [(save_roberta, "masked"), (save_gpt2, "causal")])
+def test_texts_are_read_from_all_of_a_file_and_counted_as_they_are(save, task, tmp_path, monkeypatch):
+    checkpoint = load_checkpoint(task, str(save(tmp_path)), device="cpu", dtype="float32")
+    first, second = (
+        [f"{SENTENCES[kind].rsplit(' ', 2)[0]} {word}" for word in " ".join(SENTENCES).split()]
+        for kind in (0, 1)
+    )
+    monkeypatch.setattr(clip_range, "_PLACES", 100)
+    monkeypatch.setattr(clip_range, "_PROMPTS", 2)
+    found, beginning = (measure(checkpoint, task, texts) for texts in (first + second, first))
+    assert found.places == beginning.places == 100
+    assert (found.low, found.high) != (beginning.low, beginning.high)
+    assert 100 / 24 <= found.texts <= 100 / 6 + 1  # of 88
+
+
+@pytest.mark.parametrize("places", [1, 2, 3])
+def test_of_few_places_enough_are_kept_to_say_what_draws_are_like(places, tmp_path, monkeypatch):
+    checkpoint = load_checkpoint("masked", str(save_roberta(tmp_path)), device="cpu", dtype="float32")
+    monkeypatch.setattr(clip_range, "_CELLS", 12_000 * 321 // 8)
+    text = " ".join(SENTENCES[0].split()[: places + 1])
+    found = measure(checkpoint, "masked", [text])
+    assert found.places == places + 1
+    assert np.isfinite(list(found.draws.values())).all()
 
 
 def test_a_prompt_is_cut_at_its_beginning_to_what_a_model_reads(tmp_path):

@@ -150,7 +150,7 @@ def clip(
         found = measure_model(
             model, public, prompt or _choose_prompt(model, revision), revision, device, advance
         )
-    store_range(found, file, f"{len(public)} texts of {name}")
+    store_range(found, file, f"{found.texts} texts of {name}")
     _show_range(found, file, as_json=as_json)
 
 

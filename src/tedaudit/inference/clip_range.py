@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tedaudit.errors import ModelError
 from tedaudit.inference.loading import Checkpoint, Task, find_task, load_checkpoint
 from tedaudit.inference.masked import MaskedRow, masked_logits
@@ -24,7 +26,6 @@ from tedaudit.inference.sampling import Clip, log_probabilities
 from tedaudit.inference.treebank import split_words
 
 EPSILONS = (1.0, 10.0, 100.0, 1000.0)
-TEXTS = 1000
 _STEPS = 24  # tokens followed after a prompt
 _PLACES = 12_000  # at most, whose logits are measured
 _PROMPTS = 128  # read at a time,
@@ -44,6 +45,7 @@ class Measured:
     low: float
     high: float
     texts: int
+    """That were read, of those that were given."""
     places: int
     draws: dict[float, tuple[float, float]]
     """By epsilon: how likely the likeliest token is, and the entropy of a draw in bits."""
@@ -92,21 +94,27 @@ def measure(
     checkpoint: Checkpoint, task: Task, texts: Sequence[str], prompt: str = "{text}",
     advance: Advance | None = None,
 ) -> Measured:  # fmt: skip
-    """Return the clip range of a loaded model; little more is in memory than the logits of a batch."""
+    """Return the clip range of a loaded model; little more is in memory than the logits of a batch.
+
+    The places may suffice before the texts end, so texts are taken from all of a file, which may be sorted.
+    """
     import torch
 
+    texts = [texts[i] for i in np.random.default_rng(0).permutation(len(texts))]
     logits = _masked(checkpoint, texts) if task == "masked" else (
         _continued(checkpoint, [prompt.replace("{text}", text) for text in texts])
     )  # fmt: skip
     largest, lowest, kept = [], [], []
     places = 0
-    for block in logits:
+    read: set[int] = set()
+    for numbers, block in logits:
         some = block[: _PLACES - places]
-        places += len(some)
+        read.update(numbers[: len(some)])
         largest.append(some.amax(dim=1))
         lowest.append(some.kthvalue(max(1, some.shape[1] // 100), dim=1).values)
         share = max(1, -(-_PLACES * some.shape[1] // _CELLS))  # one row in so many is kept
-        kept.append(some[places % share :: share].cpu())
+        kept.append(some[-places % share :: share].cpu())
+        places += len(some)
         if advance is not None:
             advance(places, _PLACES)
         if places >= _PLACES:
@@ -120,7 +128,7 @@ def measure(
     low, high = round(float(least.mean()), 3), round(float(highest.mean() + highest.std()), 3)
     sample = torch.cat(kept)
     draws = {epsilon: _describe_draw(Clip(low, high), sample, epsilon) for epsilon in EPSILONS}
-    return Measured(low, high, len(texts), places, draws)
+    return Measured(low, high, len(read), places, draws)
 
 
 def store_range(found: Measured, file: Path, measured_on: str) -> None:
@@ -158,20 +166,22 @@ def mask_words(checkpoint: Checkpoint, text: str, *, hidden: bool = False) -> li
     return found
 
 
-def _masked(checkpoint: Checkpoint, texts: Sequence[str]) -> Iterator[Any]:
-    """Yield the logits at every word masked in turn; texts that are too long for the model are left out."""
+def _masked(checkpoint: Checkpoint, texts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
+    """Yield numbers of texts, and the logits at every word masked in turn; too long texts are left out."""
     most = checkpoint.positions
     rows: list[MaskedRow] = []
-    for text in texts:
+    owners: list[int] = []
+    for number, text in enumerate(texts):
         rows += [row for row in mask_words(checkpoint, text) if most is None or len(row.ids) <= most]
+        owners += [number] * (len(rows) - len(owners))
         if len(rows) >= _PLACES:
             break
-    for _, logits in masked_logits(checkpoint, rows[:_PLACES]):
-        yield logits
+    for numbers, logits in masked_logits(checkpoint, rows[:_PLACES]):
+        yield [owners[i] for i in numbers], logits
 
 
-def _continued(checkpoint: Checkpoint, prompts: Sequence[str]) -> Iterator[Any]:
-    """Yield the logits along the likeliest continuation of each prompt, up to its end."""
+def _continued(checkpoint: Checkpoint, prompts: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
+    """Yield numbers of prompts, and the logits along the likeliest continuation of each, up to its end."""
     decoder, ends = decoder_for(checkpoint), _find_ends(checkpoint)
     room = _LONGEST if checkpoint.positions is None else min(_LONGEST, checkpoint.positions - _STEPS)
     if room < 1:
@@ -182,7 +192,7 @@ def _continued(checkpoint: Checkpoint, prompts: Sequence[str]) -> Iterator[Any]:
         batch = tokens[start : start + size]
         logits = decoder.start(batch, max(len(one) for one in batch))
         for _ in range(_STEPS):
-            yield logits
+            yield list(range(start, start + len(batch))), logits
             chosen = logits.argmax(dim=1)
             going = (~_is_any(chosen, ends)).nonzero()[:, 0]
             if not len(going):
