@@ -7,13 +7,17 @@ import torch
 
 from tedaudit.inference import generation
 from tedaudit.inference import rows as caches
-from tedaudit.inference.generation import Request, generate, log_likelihoods
+from tedaudit.inference.generation import Request, generate, log_likelihood_terms
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.sampling import Clip
 from tedaudit.seeding import derive
 from tiny_models import one_thread
 
 SIZE, END, LONGEST = 8, 1, 3
+
+
+def log_likelihoods(*asked):
+    return np.array([terms.sum() for terms in log_likelihood_terms(*asked)])
 
 
 def likelihoods(checkpoint, prompts, sequences, epsilon):

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihoods
+from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihood_terms
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.sampling import Prefixes, noise_for, sample
 from tedaudit.inference.sampling_settings import PublicSettings, SamplingRule, SamplingSettings
@@ -123,6 +123,10 @@ def ask_library(checkpoint, prompt, wanted, monkeypatch, **options):
             **{**neutral, **options},
         )
     return found.exp().numpy()
+
+
+def log_likelihoods(*asked):
+    return np.array([terms.sum() for terms in log_likelihood_terms(*asked)])
 
 
 def ask_ours(checkpoint, rule, prompts, wanted):

@@ -291,6 +291,13 @@ def test_a_tokenizer_that_cleans_up_afterwards_gives_scores(make, folders, tmp_p
     assert mechanism.text_log_likelihood(["ab"], [TEXTS], 9.0).is_score
 
 
+@pytest.mark.parametrize("format_of", ["dtype", "first_dtype"])
+def test_with_few_digits_in_either_leg_a_likelihood_is_a_score(make, format_of):
+    rounded = make("few pieces", "few pieces", **{format_of: "bfloat16"})
+    assert rounded.text_log_likelihood(["ab"], [TEXTS], 9.0).is_score
+    assert not make("few pieces", "few pieces").text_log_likelihood(["ab"], [TEXTS], 9.0).is_score
+
+
 def test_the_claim_is_per_token_with_a_public_maximum(make):
     claim = make().claim(3.0)
     assert (claim.unit, claim.max_units, claim.total) == ("token", 5, 15.0)

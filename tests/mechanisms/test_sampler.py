@@ -156,11 +156,17 @@ def test_every_setting_is_part_of_what_determines_the_results(make):
 def test_a_checkpoint_says_which_tokens_end_a_text_and_which_are_forced(make, folders, tmp_path):
     folder = save_gpt2(tmp_path / "two ends")
     file = folder / "generation_config.json"
-    file.write_text(json.dumps({"eos_token_id": [1, 9], "suppress_tokens": [5], "top_p": 0.8, "top_k": 0}))
+    own = {"eos_token_id": [1, 9], "suppress_tokens": [5], "top_p": 0.8, "top_k": 0, "num_beams": 1}
+    file.write_text(json.dumps(own | {"min_length": 5, "epsilon_cutoff": 0.01}))
     mechanism = build(Reference("mechanism", "sampler", {"model": str(folder), "max_new_tokens": 3}))
     assert mechanism._find_ends() == (1, 9)
     assert np.isneginf(mechanism.first_token(PLAIN, NO_EPSILON)[:, 5]).all()
-    assert mechanism.find_ignored() == {"top_p": 0.8}
+    assert mechanism.find_ignored() == {"top_p": 0.8, "min_length": 5, "epsilon_cutoff": 0.01}
+    told = [note.text for note in mechanism.arithmetic([NO_EPSILON], []) if note.rule == "checkpoint"]
+    assert told[1:] == [
+        "min_length is 5 in the checkpoint's generation settings; nothing here does the same",
+        "epsilon_cutoff is 0.01 in the checkpoint's generation settings; nothing here does the same",
+    ]
     assert mechanism.fingerprint() != make("gpt2").fingerprint()
 
 

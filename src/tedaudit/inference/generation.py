@@ -149,16 +149,6 @@ def first_log_probabilities(
     return table
 
 
-def log_likelihoods(
-    checkpoint: Checkpoint,
-    rule: TokenRule,
-    pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
-    epsilon: float,
-) -> Floats:
-    """Return the log-probability of each pair's second tokens after its first; none may be empty."""
-    return np.array([float(terms.sum()) for terms in log_likelihood_terms(checkpoint, rule, pairs, epsilon)])
-
-
 def log_likelihood_terms(
     checkpoint: Checkpoint,
     rule: TokenRule,

@@ -158,7 +158,7 @@ class Generator(ABC):
             found += self._search_draws(texts[part], candidates[part], prompts, epsilon)
         lower, upper, guess = ([np.array([one[end] for one in row]) for row in found] for end in range(3))
         is_whole = self._find_spellings() is not None and self._only_strips()
-        if not is_whole or not self._load_checkpoint().is_precise:
+        if not is_whole or not self._is_precise():
             return TextLikelihoods.scores(guess)
         return TextLikelihoods.between(lower, upper, guess)
 
@@ -185,6 +185,10 @@ class Generator(ABC):
         read = partial(log_probabilities_along, checkpoint, self._choose_rule(), epsilon=epsilon)
         found = dict(zip(pairs, search(sought, read, are_written, self.text_readings), strict=True))
         return [[found.get(pair, IMPOSSIBLE) for pair in row] for row in asked]
+
+    def _is_precise(self) -> bool:
+        """Return whether what is computed has the digits to be called a probability."""
+        return self._load_checkpoint().is_precise
 
     def _find_draws(self, text: str) -> TextDraws:
         """Return the draws that are written as a text; or those that an unknown tokenizer chooses."""

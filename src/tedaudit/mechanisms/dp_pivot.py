@@ -62,11 +62,11 @@ class DPPivot(Autoregressive):
         paper="none",
         claim="epsilon per token, each drawn given the first leg of the whole text: n tokens cost n epsilon",
         departures=(
-            "the first leg is the likeliest token each time, with one key for all texts where two are equal",
-            "a public cap on new tokens, the end token is a charged draw, texts and first legs are cut",
+            "the first leg: each time the likeliest token that the model allows; one key for all decides ties",
+            "sound: a public cap on new tokens, the end token is charged, texts and first legs are cut",
             "clip range of the default models: measured on the French of 1,000 public sentences",
             "low: mean logit that 1% of tokens stay below; high: mean of the largest plus one deviation",
-            "a GPU rounds by the batch: another process may find another first leg; the claim holds for any",
+            "a GPU rounds by the batch: another one may have another first leg; the claim holds for any",
         ),
         leaks=LEAKS,
         slope=(10, 25, 100),
@@ -120,8 +120,8 @@ class DPPivot(Autoregressive):
     def write_first_legs(self, texts: Sequence[str]) -> dict[str, str | None]:
         """Return what the first model makes of each distinct text; None if it refuses an over-long one."""
         known = _remember(self._first_leg)
-        if len(known) > _REMEMBERED:
-            known.clear()
+        for oldest in list(known)[: max(0, len(known) - _REMEMBERED)]:
+            del known[oldest]
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         if missing:
             legs = self._first_leg.rewrite([Draw(text, NO_EPSILON, _SAME_KEY) for text in missing])
@@ -135,9 +135,12 @@ class DPPivot(Autoregressive):
         prompts = super()._encode_prompts([leg for leg in legs.values() if leg is not None])
         return {text: None if leg is None else prompts[leg] for text, leg in legs.items()}
 
+    def _is_precise(self) -> bool:
+        return super()._is_precise() and self._first_leg._is_precise()  # noqa: SLF001
+
     @property
     def _first_leg(self) -> Sampler:
-        """The first model; its format is its own, so that losses are confirmed with the same first leg."""
+        """The first model. Its format is its own: a loss that is confirmed in float64 has the same first leg."""
         return Sampler(
             model=self.first, revision=self.first_revision, prompt=self.first_prompt, top_k=1,
             max_new_tokens=self.first_tokens, overlong=self.overlong, context=self.context,

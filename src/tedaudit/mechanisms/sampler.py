@@ -24,6 +24,11 @@ from tedaudit.types import UNBOUNDED, Card, Claim, Leak, Note
 
 _BANS = {"no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0}
 _PENALTIES = {"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0}
+_MISSING = {
+    "num_beams": 1, "min_length": 0, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0, "top_h": None,
+    "sequence_bias": None, "exponential_decay_length_penalty": None, "guidance_scale": 1.0,
+    "watermarking_config": None, "token_healing": False,
+}  # what `generate` knows and this mechanism does not, and the values that change nothing  # fmt: skip
 
 
 def _leak_of(key: str, off: float) -> Leak:
@@ -144,7 +149,11 @@ class Sampler(Generator):
         text = "logits are not clipped: nothing limits how much likelier one text makes a token than another"
         yield Note("info", "clip range", text, "dp-prompt or dp-paraphrase, which clip them")
         for key, value in self.find_ignored().items():
-            text = f"{key} is {getattr(self, key)} here, and {value} in the checkpoint's generation settings"
+            there = f"{value} in the checkpoint's generation settings"
+            if key in _MISSING:
+                yield Note("info", "checkpoint", f"{key} is {there}; nothing here does the same")
+                continue
+            text = f"{key} is {getattr(self, key)} here, and {there}"
             yield Note("info", "checkpoint", text, f"{key}={value} to audit what `generate` does without it")
 
     def _check_penalty(self, key: str, off: float) -> Note:
@@ -159,13 +168,17 @@ class Sampler(Generator):
         return Note("warning", key, text, fix)
 
     def find_ignored(self) -> dict[str, Any]:
-        """Return the sampling settings that the checkpoint has and that are set to something else here."""
+        """Return the checkpoint's settings that would change what is drawn, and that are not so here."""
         own = self._load_checkpoint().model.generation_config
         found = {entry.name: getattr(own, entry.name, None) for entry in fields(SamplingSettings)}
-        return {
+        differing = {
             name: value
             for name, value in found.items()
             if value is not None and name != "max_new_tokens" and value != getattr(self, name)
+        }
+        missing = {name: getattr(own, name, None) for name in _MISSING}
+        return differing | {
+            name: value for name, value in missing.items() if value not in (None, _MISSING[name])
         }
 
     def _settings(self) -> SamplingSettings:
