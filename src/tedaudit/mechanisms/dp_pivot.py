@@ -62,7 +62,7 @@ class DPPivot(Autoregressive):
         paper="none",
         claim="epsilon per token, each drawn given the first leg of the whole text: n tokens cost n epsilon",
         departures=(
-            "the first leg: each time the likeliest token that the model allows; one key for all decides ties",
+            "first leg: each time the likeliest token that the model allows; one key for all decides ties",
             "sound: a public cap on new tokens, the end token is charged, texts and first legs are cut",
             "clip range of the default models: measured on the French of 1,000 public sentences",
             "low: mean logit that 1% of tokens stay below; high: mean of the largest plus one deviation",
@@ -140,7 +140,7 @@ class DPPivot(Autoregressive):
 
     @property
     def _first_leg(self) -> Sampler:
-        """The first model. Its format is its own: a loss that is confirmed in float64 has the same first leg."""
+        """The first model, in a format of its own: a loss is confirmed in float64 with the same first leg."""
         return Sampler(
             model=self.first, revision=self.first_revision, prompt=self.first_prompt, top_k=1,
             max_new_tokens=self.first_tokens, overlong=self.overlong, context=self.context,
