@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from tedaudit.errors import PathError
-from tedaudit.paths import checksum_file, checksum_folder, describe_os_error, explain_os_error, parse_path
+from tedaudit.paths import (
+    checksum_file,
+    checksum_folder,
+    describe_os_error,
+    explain_os_error,
+    lock_file,
+    parse_path,
+)
 
 
 def hash_bytes(data):
@@ -82,3 +89,16 @@ def test_an_error_of_the_system_names_the_file_the_reason_and_the_next_step():
     assert "run the same command again" in told
     assert str(explain_os_error(OSError("odd"))).startswith("A file or folder cannot be used (odd)")
     assert describe_os_error(OSError()) == "OSError"
+
+
+def test_a_lock_is_had_by_one_and_a_file_system_without_locks_is_no_other_process(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    with (tmp_path / "lock").open("w") as first, (tmp_path / "lock").open("w") as second:
+        assert lock_file(first.fileno())
+        assert not lock_file(second.fileno())
+
+        def refuse(*_):
+            raise OSError(errno.ENOLCK, "No locks available")
+
+        monkeypatch.setattr(fcntl, "flock", refuse)
+        assert lock_file(second.fileno())

@@ -47,6 +47,24 @@ def describe_os_error(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
+def lock_file(handle: int, *, wait: bool = False) -> bool:
+    """Lock an open file for this process until it is closed; return whether no other process has it.
+
+    Some platforms and file systems know no locks: there two at a time are the user's own risk.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def checksum_file(path: Path) -> str:
     """Return a hash of a file."""
     with path.open("rb") as file:

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from tedaudit.errors import RunDirectoryError, RunInUseError
-from tedaudit.paths import describe_os_error
+from tedaudit.paths import describe_os_error, lock_file
 from tedaudit.store.checksums import (
     BLANK_NOTE,
     FIELD,
@@ -235,7 +235,11 @@ def lock_folder(root: Path, name: str = LOCK, *, wait: bool = False) -> Iterator
             f"'{root}' cannot be written to ({describe_os_error(error)}); name another folder with `out`."
         ) from error
     try:
-        _lock(handle, root, wait=wait)
+        if not lock_file(handle, wait=wait):
+            raise RunInUseError(
+                f"Another process is writing to '{root}'. Wait for it to end, or name another folder with "
+                "`out`."
+            )
         yield
     finally:
         os.close(handle)
@@ -256,16 +260,3 @@ def clear_leftovers(root: Path) -> None:
     for leftover in root.rglob(f"{TEMPORARY}*"):
         if leftover.is_symlink() or leftover.is_file():
             leftover.unlink(missing_ok=True)
-
-
-def _lock(handle: int, root: Path, *, wait: bool) -> None:
-    try:
-        import fcntl
-    except ImportError:  # not on this platform: two writers at a time are the user's own risk
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError as error:
-        raise RunInUseError(
-            f"Another process is writing to '{root}'. Wait for it to end, or name another folder with `out`."
-        ) from error

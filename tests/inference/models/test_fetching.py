@@ -88,7 +88,7 @@ def test_parts_are_joined_and_only_the_wanted_files_of_the_archive_are_kept(
     assert {path.name for path in folder.iterdir()} == {path.name for path in model.iterdir()} | {
         "source.json"
     }
-    assert [path.name for path in models.iterdir()] == ["tiny"]  # no part, no lock, nothing half-made
+    assert {path.name for path in models.iterdir()} == {"tiny", ".tiny.lock"}  # no part, nothing half-made
     about = json.loads((folder / "source.json").read_text())
     assert about["parts"] == ["tiny-part-0==0.0.1", "tiny-part-1==0.0.1", "tiny-part-2==0.0.1"]
     assert about["taken"] == {file.path: file.sha256 for file in describe_files(model)}
@@ -194,7 +194,7 @@ def test_without_room_on_the_disk_nothing_is_begun(model, models, tmp_path, monk
     entry, _ = make_index(model, tmp_path)
     with pytest.raises(ModelError, match=r"needs .* GB of disk in .* are free\. Make room"):
         fetch(plan_fetch(replace(entry, made=10**16, conversion="pickle"), "parts"))
-    assert [path.name for path in models.iterdir()] == []
+    assert [path.name for path in models.iterdir()] == [".tiny.lock"]
 
 
 def test_without_room_for_what_comes_of_a_base_the_base_is_not_fetched(model, models, tmp_path, monkeypatch):
@@ -255,7 +255,7 @@ def test_what_a_killed_process_left_is_no_model_and_the_next_one_goes_on(
         fetch(plan_fetch(entry, "parts"))
         assert not any("tiny_part_0" in name for _, name, _ in index.asked)
     assert holds(models / "tiny", model)
-    assert not list(models.glob(".*"))
+    assert [path.name for path in models.glob(".*")] == [".tiny.lock"]
 
 
 def test_two_processes_do_not_fetch_a_model_at_once(model, models, tmp_path):
@@ -264,6 +264,20 @@ def test_two_processes_do_not_fetch_a_model_at_once(model, models, tmp_path):
     models.mkdir()
     with (models / ".tiny.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
+        with pytest.raises(ModelError, match="Another process is getting 'tiny'"):
+            fetch(plan_fetch(entry, "parts"))
+
+
+def test_a_process_that_waited_for_the_lock_of_another_keeps_a_third_out(model, models, tmp_path):
+    """If the file were removed at the end, one would hold the old one, and the next a new one of its name."""
+    fcntl = pytest.importorskip("fcntl")
+    entry, _ = make_index(model, tmp_path)
+    models.mkdir()
+    lock = models / ".tiny.lock"
+    with fetching._hold(lock, "tiny"):
+        waiting = lock.open("w")
+    with waiting:
+        fcntl.flock(waiting, fcntl.LOCK_EX)
         with pytest.raises(ModelError, match="Another process is getting 'tiny'"):
             fetch(plan_fetch(entry, "parts"))
 
@@ -448,7 +462,7 @@ def test_a_hub_hands_out_the_pinned_commit(model, models, tmp_path):
     assert json.loads((models / "tiny" / "source.json").read_text())["hub"] == [
         "some/tiny@0123456789abcdef0123456789abcdef01234567"
     ]
-    assert not list(models.glob(".*"))
+    assert [path.name for path in models.glob(".*")] == [".tiny.lock"]
     assert "some/tiny: model.safetensors" in ran.stderr
 
 
@@ -526,7 +540,7 @@ def test_a_hub_that_is_gone_in_the_middle_leaves_what_has_arrived(models, tmp_pa
     assert ran.stdout.strip() == str(models / "tiny"), ran.stdout + ran.stderr
     assert not any("a.safetensors" in name for _, name, _ in hub.asked)  # it was there already
     assert holds(models / "tiny", large)
-    assert not list(models.glob(".*"))
+    assert [path.name for path in models.glob(".*")] == [".tiny.lock"]
 
 
 # --- The catalogue.

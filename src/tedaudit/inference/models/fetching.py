@@ -42,6 +42,7 @@ from tedaudit.inference.models.catalogue import (
 from tedaudit.inference.models.places import CLIP
 from tedaudit.inference.models.zoo import find_folder
 from tedaudit.inference.silence import silence_loading
+from tedaudit.paths import lock_file
 from tedaudit.plugins.extras import explain_missing, require
 
 Source = Literal["hub", "parts"]
@@ -250,20 +251,10 @@ def _check_room(plan: Plan) -> None:
 @contextmanager
 def _hold(file: Path, name: str) -> Iterator[None]:
     """Keep other processes from fetching the same model meanwhile."""
-    with file.open("w") as handle:
-        try:
-            import fcntl
-        except ImportError:  # not on this platform: two at a time are the user's own risk
-            yield
-            return
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise ModelError(f"Another process is getting '{name}'. Wait for it to end.") from error
-        try:
-            yield
-        finally:
-            file.unlink(missing_ok=True)
+    with file.open("w") as handle:  # it stays: who opened it before it was removed would hold another lock
+        if not lock_file(handle.fileno()):
+            raise ModelError(f"Another process is getting '{name}'. Wait for it to end.")
+        yield
 
 
 def _take(plan: Plan, made: Path, advance: Advance) -> dict[str, Any]:
