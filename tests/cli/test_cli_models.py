@@ -78,6 +78,27 @@ def test_a_range_is_measured_stored_and_taken(models, tmp_path, capfd):
     assert "2 texts of public.txt" in (folder / "clip.json").read_text()
 
 
+def test_a_damaged_range_is_told_and_replaced_if_that_is_asked_for(models, tmp_path, capfd):
+    folder = save_gpt2(tmp_path / "model")
+    (folder / "clip.json").write_text('{"low": 1')
+    assert call("models", "clip", folder, "--limit", "3", "-q") == 2
+    assert "models clip MODEL --force" in " ".join(capfd.readouterr().err.split())
+    assert call("models", "clip", folder, "--limit", "3", "-q", "--force") == 0
+    assert strict((folder / "clip.json").read_text())["low"] < 0
+
+
+def test_a_range_that_cannot_be_stored_is_told_all_the_same(models, tmp_path, capfd):
+    folder = save_gpt2(tmp_path / "model")
+    (folder / "clip.partial").mkdir()  # in the way of what is written
+    capfd.readouterr()
+    assert call("models", "clip", folder, "--limit", "3", "-q", "--json") == 2
+    out, error = capfd.readouterr()
+    found = strict(out)
+    assert found["file"] is None
+    assert f"Set low={found['low']} and high={found['high']} of the mechanism" in " ".join(error.split())
+    assert not (folder / "clip.json").exists()
+
+
 def test_a_prompt_without_a_place_for_the_text_is_refused(models, tmp_path, capfd):
     assert call("models", "clip", tmp_path, "--prompt", "Say it again:") == 2
     assert "it must contain {text}" in capfd.readouterr().err

@@ -1,6 +1,7 @@
 """Clip ranges are measured on public texts as mechanisms let a model read private ones."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -8,16 +9,17 @@ import pytest
 from tedaudit.errors import ModelError
 from tedaudit.inference import clip_range
 from tedaudit.inference.clip_range import (
-    find_range,
+    clear_place,
     mask_words,
     measure,
     measure_model,
+    place_range,
     read_prompt,
     store_range,
 )
 from tedaudit.inference.loading import load_checkpoint
 from tedaudit.inference.masked import masked_logits
-from tedaudit.inference.models.places import find_clip
+from tedaudit.inference.models.places import find_clip, read_clip
 from tiny_models import (
     SENTENCES,
     save_bart,
@@ -45,7 +47,7 @@ def test_a_range_is_measured_on_every_kind_of_model_and_found_with_it(save, tmp_
     bits = [entropy for _, entropy in found.draws.values()]
     assert best == sorted(best)
     assert bits == sorted(bits, reverse=True)
-    store_range(found, find_range(str(folder))[0], "five sentences")
+    store_range(found, place_range(str(folder)), "five sentences")
     about = json.loads((folder / "clip.json").read_text())
     assert (about["low"], about["high"]) == (found.low, found.high)
     assert about["measured_on"] == f"five sentences, {found.places} places"
@@ -155,13 +157,23 @@ def test_a_sentence_encoder_is_told_that_it_has_no_head(tmp_path):
 
 def test_a_model_of_the_zoo_cannot_be_given_another_range():
     with pytest.raises(ModelError, match="the files of the zoo are checked"):
-        find_range("zoo:mlm")
+        place_range("zoo:mlm")
 
 
 def test_the_range_of_a_hub_model_lies_in_the_folder_of_models(tmp_path, monkeypatch):
     monkeypatch.setenv("TEDAUDIT_MODELS", str(tmp_path / "models"))
-    file, known = find_range("some/model", "v1")
-    assert known is None
+    file = place_range("some/model", "v1")
+    assert read_clip(file) is None
     store_range(clip_range.Measured(-1.0, 1.0, 2, 3, {}), file, "two texts")
     assert find_clip("some/model", "v1") == (-1.0, 1.0)
-    assert find_range("some/model", "v1") == (file, (-1.0, 1.0))
+    assert read_clip(place_range("some/model", "v1")) == (-1.0, 1.0)
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_before_anything_is_measured(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(os, "access", lambda *told: asked.append(told))
+    monkeypatch.setenv("TEDAUDIT_MODELS", str(tmp_path / "not" / "made"))
+    for name in (str(tmp_path), "some/model"):
+        with pytest.raises(ModelError, match=r"cannot be written to\. Copy the model's folder and measure"):
+            clear_place(place_range(name))
+        assert asked.pop() == (tmp_path, os.W_OK)

@@ -129,18 +129,21 @@ def clip(
     part of the mechanism, and nothing hides what it was measured on.
     """
     from tedaudit.cli.console import progress_bar
-    from tedaudit.errors import SpecError
-    from tedaudit.inference.clip_range import find_range, measure_model, store_range
+    from tedaudit.errors import ModelError, SpecError
+    from tedaudit.inference.clip_range import clear_place, measure_model, place_range, store_range
+    from tedaudit.inference.models.places import read_clip
+    from tedaudit.paths import describe_os_error
 
     if prompt and "{text}" not in prompt:
         raise SpecError(f"--prompt is {prompt!r}; it must contain {{text}}, which stands for the text.")
-    file, known = find_range(model, revision)
-    if known is not None and not force:
+    file = place_range(model, revision)
+    if not force and (known := read_clip(file)) is not None:
         raise SpecError(
             f"'{model}' has a clip range: {known[0]:g} to {known[1]:g}, in {file}. Use --force to measure "
             "again and replace it; results made with the old one are not continued."
         )
     public, name = _read_texts(texts, column, limit)
+    clear_place(file)
     with progress_bar(quiet=quiet) as progress:
 
         def advance(done: int, total: int) -> None:
@@ -150,7 +153,14 @@ def clip(
         found = measure_model(
             model, public, prompt or _choose_prompt(model, revision), revision, device, advance
         )
-    store_range(found, file, f"{found.texts} texts of {name}")
+    try:
+        store_range(found, file, f"{found.texts} texts of {name}")
+    except OSError as error:  # what was measured for minutes is told all the same
+        _show_range(found, None, as_json=as_json)
+        raise ModelError(
+            f"The range could not be stored in {file} ({describe_os_error(error)}). Set low={found.low} and "
+            f"high={found.high} of the mechanism."
+        ) from error
     _show_range(found, file, as_json=as_json)
 
 
@@ -183,12 +193,12 @@ def _choose_prompt(model: str, revision: str) -> str:
     return "{text}"
 
 
-def _show_range(found: "Measured", file: Path, *, as_json: bool) -> None:
+def _show_range(found: "Measured", file: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
                 "low": found.low, "high": found.high, "texts": found.texts, "places": found.places,
-                "file": str(file),
+                "file": None if file is None else str(file),
                 "draws": [
                     {"epsilon": epsilon, "likeliest": best, "bits": bits}
                     for epsilon, (best, bits) in found.draws.items()
@@ -198,4 +208,5 @@ def _show_range(found: "Measured", file: Path, *, as_json: bool) -> None:
         return
     for name, value in found.describe().items():
         typer.echo(f"{name}: {value}")
-    typer.echo(f"Measured at {found.places:,} places in {found.texts:,} texts. Stored: {file}")
+    stored = "" if file is None else f" Stored: {file}"
+    typer.echo(f"Measured at {found.places:,} places in {found.texts:,} texts.{stored}")

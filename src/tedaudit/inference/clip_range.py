@@ -8,6 +8,7 @@ largest logit plus a standard deviation: few tokens that no text needs do not wi
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,8 @@ import numpy as np
 from tedaudit.errors import ModelError
 from tedaudit.inference.loading import Checkpoint, Task, find_task, load_checkpoint
 from tedaudit.inference.masked import MaskedRow, masked_logits
-from tedaudit.inference.models.catalogue import RULE, find_models_folder
-from tedaudit.inference.models.places import find_clip, place_clip, resolve
+from tedaudit.inference.models.catalogue import RULE
+from tedaudit.inference.models.places import place_clip, read_clip, resolve
 from tedaudit.inference.models.zoo import PREFIX
 from tedaudit.inference.rows import decoder_for
 from tedaudit.inference.sampling import Clip, log_probabilities
@@ -59,16 +60,32 @@ class Measured:
         return {"clip range": f"{self.low} to {self.high}", **told}
 
 
-def find_range(name: str, revision: str = "") -> tuple[Path, tuple[float, float] | None]:
-    """Return the file for a model's clip range, and the range in it if there is one."""
+def place_range(name: str, revision: str = "") -> Path:
+    """Return the file for a model's clip range."""
     if name.startswith(PREFIX):
         raise ModelError(
             f"'{name}' came with a clip range if its mechanisms use one; the files of the zoo are checked "
             "and cannot be changed. Set `low` and `high` of the mechanism, or copy the folder that `tedaudit "
             "ls models` names and measure the copy."
         )
-    source = resolve(name)
-    return place_clip(source, revision), find_clip(source, revision)
+    return place_clip(resolve(name), revision)
+
+
+def clear_place(file: Path) -> None:
+    """Refuse a folder that cannot be written to before minutes are spent, and remove a damaged range.
+
+    A model cannot be loaded with such a range.
+    """
+    folder = next(folder for folder in file.parents if folder.exists())
+    if not os.access(folder, os.W_OK):
+        raise ModelError(
+            f"The range would be stored in '{file}', and '{folder}' cannot be written to. Copy the model's "
+            "folder and measure the copy, or name another folder of models in TEDAUDIT_MODELS."
+        )
+    try:
+        read_clip(file)
+    except ModelError:
+        file.unlink()
 
 
 def measure_model(
@@ -139,9 +156,7 @@ def store_range(found: Measured, file: Path, measured_on: str) -> None:
         "measured_on": f"{measured_on}, {found.places} places",
         "rule": RULE,
     }
-    if not file.parent.is_dir():  # only for a model that has no folder
-        find_models_folder().mkdir(parents=True, exist_ok=True)
-        file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)  # a hub id has no folder of its own
     partial = file.with_suffix(".partial")
     partial.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     partial.replace(file)

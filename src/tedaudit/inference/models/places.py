@@ -83,7 +83,10 @@ def read_clip(file: Path) -> tuple[float, float] | None:
         values = json.loads(file.read_text(encoding="utf-8"))
         low, high = float(values["low"]), float(values["high"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"'{file}' must contain numbers named low and high ({error!r}).") from error
+        raise ModelError(
+            f"'{file}' must contain numbers named low and high ({error!r}). Remove it, or measure the range "
+            "again with: tedaudit models clip MODEL --force"
+        ) from error
     return low, high
 
 
