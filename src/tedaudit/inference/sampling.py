@@ -140,9 +140,7 @@ class Clip:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.high - self.low):
-            raise SpecError(
-                "Both ends of the clip range must be finite: no noise hides what has no bound."
-            )
+            raise SpecError("Both ends of the clip range must be finite: no noise hides what has no bound.")
         if not self.low < self.high:
             raise SpecError(f"The clip range is [{self.low}, {self.high}]; the lower end must be smaller.")
         if self.top_k < 0:
