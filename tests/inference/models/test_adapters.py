@@ -146,6 +146,18 @@ def test_an_adapter_of_another_base_is_refused_by_the_name_of_the_matrix(base, t
         lay_over(base, adapter, tmp_path / "out")
 
 
+def test_a_base_in_numbers_that_numpy_does_not_have_is_refused_by_their_name(base, tmp_path):
+    import shutil
+
+    from safetensors.torch import load_file, save_file
+
+    short = shutil.copytree(base, tmp_path / "short")
+    weights = load_file(short / "model.safetensors")
+    save_file({name: value.bfloat16() for name, value in weights.items()}, short / "model.safetensors")
+    with pytest.raises(ModelError, match=r"model\.safetensors' .*bfloat16.* save the base again in one"):
+        lay_over(short, save(tmp_path / "adapter", *masked(base)), tmp_path / "out")
+
+
 def test_settings_that_cannot_be_read_name_the_file(tmp_path):
     (tmp_path / SETTINGS).write_text('{"bse": "tiny"}')
     assert is_adapter(tmp_path)

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -199,6 +200,7 @@ def test_without_room_on_the_disk_nothing_is_begun(model, models, tmp_path, monk
 
 def test_without_room_for_what_comes_of_a_base_the_base_is_not_fetched(model, models, tmp_path, monkeypatch):
     base, index = make_index(model, tmp_path)
+    (tmp_path / "adapter.json").write_text('{"base": "tiny"}')
     monkeypatch.setattr(fetching, "find_folder", lambda reference: tmp_path)
     entry = Entry("mine", "Mine.", "none", memory=1, made=10**16, base="tiny", adapter="zoo:mine")
     with serve(index, is_hub=False):
@@ -370,44 +372,77 @@ def test_what_unpacking_needs_is_named_before_anything_is_fetched(models, tmp_pa
         assert not any("tiny_part" in name for _, name, _ in index.asked)
 
 
-def test_an_adapter_is_laid_over_a_base_that_is_here(model, models, tmp_path, monkeypatch):
-    import shutil
+NAME = "lm_head.bias"  # of the weight that the adapter of these tests replaces
 
-    import torch
+
+@pytest.fixture
+def adapted(model, models, tmp_path, monkeypatch):
+    """An entry for an adapter, the entries with its base, which is here, and the adapter's folder."""
     from safetensors.torch import load_file, save_file
 
     shutil.copytree(model, models / "tiny")
     adapter = tmp_path / "adapter"
     adapter.mkdir()
-    name = "lm_head.bias"
-    other = {name: load_file(model / "model.safetensors")[name] + 1}
-    save_file(other, adapter / "adapter.safetensors")
+    save_file({NAME: load_file(model / "model.safetensors")[NAME] + 1}, adapter / "adapter.safetensors")
     (adapter / "adapter.json").write_text('{"base": "tiny"}')
     monkeypatch.setattr(fetching, "find_folder", lambda reference: adapter)
-    entries = {"tiny": make_hub(model)[0]}
     entry = Entry("mine", "Mine.", "none", memory=1, made=1, base="tiny", adapter="zoo:mine")
+    return entry, {"tiny": make_hub(model)[0]}, adapter
+
+
+def test_an_adapter_is_laid_over_a_base_that_is_here(model, adapted):
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    entry, entries, adapter = adapted
     plan = plan_fetch(entry, "hub", entries)
     assert plan.download == 0  # the base is here, and no hub is asked
     made = fetch(plan)
     whole, changed = load_file(model / "model.safetensors"), load_file(made / "model.safetensors")
-    assert torch.equal(changed[name], whole[name] + 1)
-    assert all(torch.equal(changed[key], whole[key]) for key in whole.keys() - {name})
+    assert torch.equal(changed[NAME], whole[NAME] + 1)
+    assert all(torch.equal(changed[key], whole[key]) for key in whole.keys() - {NAME})
     about = json.loads((made / "source.json").read_text())
     assert (about["base"], about["adapter"]) == ("tiny", "zoo:mine")
     load_checkpoint("masked", "models:mine", device="cpu")
     assert plan_fetch(entry, "hub", entries).is_here
-    save_file({name: other[name] + 1}, adapter / "adapter.safetensors")  # the zoo has a newer one
+    save_file({NAME: whole[NAME] + 2}, adapter / "adapter.safetensors")  # the zoo has a newer one
     again = plan_fetch(entry, "hub", entries)
     assert not again.is_here
-    assert torch.equal(load_file(fetch(again) / "model.safetensors")[name], whole[name] + 2)
+    assert torch.equal(load_file(fetch(again) / "model.safetensors")[NAME], whole[NAME] + 2)
     (made / "source.json").unlink()  # put there by hand: it stays
     assert plan_fetch(entry, "hub", entries).is_here
 
 
+def test_an_adapter_is_not_laid_over_a_base_of_other_bits(model, models, adapted):
+    from safetensors.torch import load_file, save_file
+
+    entry, entries, _ = adapted
+    file = models / "tiny" / "model.safetensors"
+    other = load_file(file)
+    other[NAME] = other[NAME] + 1
+    save_file(other, file, metadata={"format": "pt"})
+    with pytest.raises(
+        ModelError, match=r"is not the file that 'tiny' has .*Call that folder something else"
+    ):
+        plan_fetch(entry, "hub", entries)
+    unpinned = {"tiny": replace(entries["tiny"], files=[])}  # as those that are converted here
+    (models / "tiny" / "source.json").write_text('{"files": {"model.safetensors": "0"}}')
+    with pytest.raises(ModelError, match="is not the file that 'tiny' has"):
+        plan_fetch(entry, "hub", unpinned)
+    (models / "tiny" / "source.json").unlink()  # of a base that was put there by hand nothing is known
+    fetch(plan_fetch(entry, "hub", unpinned))
+    assert plan_fetch(entry, "hub", entries).is_here  # what is made does not need its base
+
+
+def test_an_adapter_is_not_laid_over_another_base_than_its_own(adapted):
+    entry, entries, adapter = adapted
+    (adapter / "adapter.json").write_text('{"base": "large"}')
+    with pytest.raises(ModelError, match=r"'zoo:mine' was made for 'large', and is not laid over 'tiny'"):
+        fetch(plan_fetch(entry, "hub", entries))
+
+
 def test_a_model_is_replaced_although_the_old_one_cannot_be_deleted(model, models, monkeypatch):
     """As on a network, where a file that somebody has open cannot be: half of the old folder was left."""
-    import shutil
-
     (models / "tiny").mkdir(parents=True)
     (models / "tiny" / "old.bin").touch()
     shutil.copytree(model, models / ".tiny.partial")
@@ -600,6 +635,7 @@ def test_a_plan_says_what_a_base_takes_and_nothing_is_fetched_twice(models):
     assert plan_fetch(ENTRIES["mpnet-mlm"], "parts").first is not None  # an empty folder is no model
     (models / "all-mpnet-base-v2" / "model.safetensors").touch()
     assert begun.disk == ENTRIES["mpnet-mlm"].made  # the base has arrived meanwhile
-    plan = plan_fetch(ENTRIES["mpnet-mlm"], "parts")
+    unpinned = {"all-mpnet-base-v2": replace(ENTRIES["all-mpnet-base-v2"], files=[])}
+    plan = plan_fetch(ENTRIES["mpnet-mlm"], "parts", unpinned)
     assert (plan.first, plan.download, plan.source) == (None, 0, None)
     assert plan.describe_source() == "models:all-mpnet-base-v2, which is here, and the adapter zoo:mpnet-mlm"

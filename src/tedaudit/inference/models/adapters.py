@@ -24,6 +24,7 @@ from tedaudit.errors import ModelError
 ADAPTER = "adapter.safetensors"
 SETTINGS = "adapter.json"
 WORDS = "words.txt"
+WEIGHTS = "model.safetensors"
 DOWN, UP = ":down", ":up"
 _OF_ADAPTER, _OF_BASE = ("clip.json", "card.md"), ("tokenizer_config.json", "generation_config.json")
 _LAYER = re.compile(r"\blayers?\.(\d+)\.")
@@ -68,7 +69,14 @@ def lay_over(base: Path, adapter: Path, out: Path) -> None:
 
     settings = read_settings(adapter)
     words = read_words(adapter)
-    weights = dict(_keep(load_file(base / "model.safetensors"), settings))
+    try:
+        found = load_file(base / WEIGHTS)
+    except TypeError as error:  # numpy has no bfloat16
+        raise ModelError(
+            f"'{base / WEIGHTS}' cannot be read by numpy ({error}). An adapter is laid over weights in "
+            "float32 or float16: save the base again in one of them."
+        ) from error
+    weights = dict(_keep(found, settings))
     out.mkdir(parents=True, exist_ok=True)
     pieces = extend_tokenizer(base, out, words)
     if pieces:
@@ -82,7 +90,7 @@ def lay_over(base: Path, adapter: Path, out: Path) -> None:
     for file in files:
         if file.is_file():
             shutil.copyfile(file, out / file.name)
-    save_file(weights, out / "model.safetensors", metadata={"format": "pt"})
+    save_file(weights, out / WEIGHTS, metadata={"format": "pt"})
 
 
 def add(weights: Weights, corrections: Mapping[str, npt.NDArray[Any]]) -> None:

