@@ -76,3 +76,16 @@ def test_a_range_measured_on_a_hub_model_is_found_by_its_id_and_revision(tmp_pat
     assert caution_range("some/model", None, None, (0, 1), "gpt2", "abc") == ()
     [caution] = caution_range("some/model", None, None, (0, 1), "gpt2", "main")
     assert "`tedaudit models clip some/model --revision main`" in caution
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (None, None, "clipped to [0, 1], as measured on gpt2. The"),
+        (-3, None, "clipped to [-3, 1], as measured on gpt2 at the upper end. The"),
+        (None, 3, "clipped to [0, 3], as measured on gpt2 at the lower end. The"),
+    ],
+)
+def test_an_end_of_a_range_that_was_given_is_not_told_as_measured(low, high, told, tmp_path):
+    [caution] = caution_range(str(tmp_path), low, high, (0, 1), "gpt2")
+    assert told in caution

@@ -107,11 +107,12 @@ def caution_range(
     if is_given or Path(source).name.lower() == measured_on.lower() or find_clip(source, revision):
         return ()
     ends = released[0] if low is None else low, released[1] if high is None else high
+    end = "" if low is None and high is None else f" at the {'lower' if low is None else 'upper'} end"
     command = f"tedaudit models clip {shlex.quote(name)}" + (f" --revision {revision}" if revision else "")
     caution = (
         f"no clip range was measured on '{name}': its logits are clipped to [{ends[0]:.4g}, {ends[1]:.4g}], "
-        f"as measured on {measured_on}. The claim holds, but an epsilon does not mean what it means there: "
-        "draws may be nearly random, or nearly without noise. Measure a range on public texts with "
+        f"as measured on {measured_on}{end}. The claim holds, but an epsilon does not mean what it means "
+        "there: draws may be nearly random, or nearly without noise. Measure a range on public texts with "
         f"`{command}`, which stores it with the model, or set `low` and `high`"
     )
     return (caution,)
