@@ -51,6 +51,21 @@ def test_before_it_begins_it_says_where_from_the_licence_and_what_it_takes(
     assert (told["is_here"], told["fetched"], told["folder"]) == (True, False, str(models / "tiny"))
 
 
+def test_json_says_what_it_took_and_that_it_is_here_now(models, tmp_path, monkeypatch, capfd):
+    entry, index = make_index(save_roberta(tmp_path / "model"), tmp_path)
+    monkeypatch.setitem(catalogue.ENTRIES, "tiny", entry)
+    capfd.readouterr()
+    with serve(index, is_hub=False):
+        monkeypatch.setenv("PIP_INDEX_URL", f"{index.url}/simple")
+        assert call("models", "get", "tiny", "--json", "--dry-run") == 0
+        before = strict(capfd.readouterr().out)
+        assert call("models", "get", "tiny", "--json", "-q") == 0
+        after = strict(capfd.readouterr().out)
+    assert before["download_bytes"] == sum(part.bytes for part in entry.parts.parts)
+    assert (before["is_here"], before["fetched"]) == (False, False)
+    assert after == before | {"is_here": True, "fetched": True}
+
+
 def test_a_name_that_is_not_known_is_told_with_those_that_are(models, capfd):
     assert call("models", "get", "opusmt") == 2
     assert "Did you mean 'opus-mt'" in capfd.readouterr().err

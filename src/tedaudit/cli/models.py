@@ -44,7 +44,7 @@ def get(
     from tedaudit.inference.models.fetching import fetch, plan_fetch
 
     plan = plan_fetch(find_entry(name), None if source == "auto" else source)
-    was_here = plan.is_here
+    was_here, told = plan.is_here, _tell_plan(plan)
     if not as_json and not quiet:
         for line in _describe_plan(plan):
             console().print(line, soft_wrap=True)
@@ -52,7 +52,8 @@ def get(
         with progress_bar(quiet=quiet) as progress:
             fetch(plan, progress)
     if as_json:
-        print_json(_tell_plan(plan, fetched=not dry_run and not was_here))
+        fetched = not dry_run and not was_here
+        print_json({**told, "is_here": was_here or fetched, "fetched": fetched})
     elif not dry_run:
         typer.echo(f"{'Was here' if was_here else 'Done'}: {', '.join(plan.entry.references)}")
 
@@ -75,11 +76,12 @@ def _describe_plan(plan: "Plan") -> list[str]:
     return [*lines, *(f"  {name:<9} {what}" for name, what in told.items())]
 
 
-def _tell_plan(plan: "Plan", *, fetched: bool) -> dict[str, Any]:
+def _tell_plan(plan: "Plan") -> dict[str, Any]:
+    """Return what it takes, as it is before anything is fetched."""
     entry = plan.entry
     return {
         "name": entry.name, "references": entry.references, "folder": str(plan.folder),
-        "is_here": plan.is_here, "fetched": fetched, "source": plan.source, "licence": entry.licence,
+        "source": plan.source, "licence": entry.licence,
         "download_bytes": plan.download, "disk_bytes": plan.disk, "folder_bytes": entry.made,
         "memory_bytes": entry.memory,
     }  # fmt: skip
