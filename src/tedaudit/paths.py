@@ -65,10 +65,15 @@ def lock_file(handle: int, *, wait: bool = False) -> bool:
     return True
 
 
-def checksum_file(path: Path) -> str:
-    """Return a hash of a file."""
+def digest_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGITS]
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def checksum_file(path: Path) -> str:
+    """Return a hash of a file that is short enough to be shown."""
+    return digest_file(path)[:_DIGITS]
 
 
 def checksum_folder(folder: Path, endings: Collection[str] = ()) -> str:

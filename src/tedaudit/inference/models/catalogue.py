@@ -115,18 +115,17 @@ def find_models_folder() -> Path:
     return (Path(cache) if cache else parse_path("~/.cache")) / "tedaudit" / "models"
 
 
-def find_entry(name: str, entries: Mapping[str, Entry] | None = None) -> Entry:
+def find_entry(name: str) -> Entry:
     """Return the entry with a name; a reference is understood too."""
-    known = ENTRIES if entries is None else entries
     bare = name.removeprefix(PREFIX)
-    if bare in known:
-        return known[bare]
-    for entry in known.values():
+    if bare in ENTRIES:
+        return ENTRIES[bare]
+    for entry in ENTRIES.values():
         if PREFIX + bare in entry.references:
             return entry
     raise ModelError(
-        f"There is no model '{name}' to get.{did_you_mean(bare, known)} There are: {join_names(known)}. Any "
-        "other checkpoint is named by its folder or its hub id."
+        f"There is no model '{name}' to get.{did_you_mean(bare, ENTRIES)} There are: {join_names(ENTRIES)}. "
+        "Any other checkpoint is named by its folder or its hub id."
     )
 
 

