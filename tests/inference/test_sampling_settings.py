@@ -249,7 +249,7 @@ def test_a_wide_support_and_a_narrow_one_are_sampled_alike():
 
 def test_settings_that_leave_no_token_are_an_error_when_drawn_and_impossible_when_scored(kind):
     rule = rule_for(kind, public={"suppress_tokens": tuple(range(SIZE))})
-    with pytest.raises(ModelError, match="no token that could be drawn"):
+    with pytest.raises(ModelError, match="No token is left that could be drawn"):
         generate(tiny(kind), rule, [Request(PROMPTS[0], NO_EPSILON, 1, 2)], (END,))
     assert log_likelihoods(tiny(kind), rule, [(PROMPTS[0], (3, 4))], NO_EPSILON).tolist() == [-np.inf]
 

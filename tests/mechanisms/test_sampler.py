@@ -1,10 +1,12 @@
 """The sampler: ordinary sampling from any model, with exact likelihoods and without a claim."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.nominal import NO_EPSILON
@@ -182,6 +184,16 @@ def test_a_checkpoint_says_which_tokens_end_a_text_and_which_are_forced(make, fo
 def test_wrong_settings_are_refused(make, settings, match):
     with pytest.raises(SpecError, match=match):
         make(**settings)
+
+
+def test_a_model_that_computes_no_number_is_told(make, folders, tmp_path):
+    """Without a clip range nothing says what to draw then, and there is no claim to keep."""
+    shutil.copytree(folders["gpt2"], tmp_path, dirs_exist_ok=True)
+    weights = load_file(tmp_path / "model.safetensors")
+    weights["transformer.ln_f.weight"][:] = np.nan
+    save_file(weights, tmp_path / "model.safetensors", {"format": "np"})
+    with pytest.raises(ModelError, match="overflows in float16"):
+        replace(make("gpt2"), model=str(tmp_path)).rewrite(draws_of(PLAIN))
 
 
 def test_more_new_tokens_than_the_model_has_positions_are_refused(make):

@@ -248,8 +248,8 @@ def _count_widest(outside: Any) -> int:
     counts = (~outside).sum(dim=1)
     if not bool(counts.all()):
         raise ModelError(
-            "The settings leave no token that could be drawn. Look for a penalty that forbids every token of "
-            "a small vocabulary, and for tokens that are forced and forbidden."
+            "No token is left that could be drawn. Look for a penalty that forbids every token of a small "
+            "vocabulary, for tokens that are forced and forbidden, and for a model that overflows in float16."
         )
     return int(counts.max())
 
