@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit, softmax
 
-from tedaudit.attacks._practice import fit
+from tedaudit.attacks._practice import Weights, fit
 
 
 def trials_with(weights, count, seed=0):
@@ -77,3 +77,10 @@ def test_the_penalty_on_weights_is_a_hundredth_per_trial_however_many_there_are(
     expected = brentq(lambda weight: expit(-weight) - 0.01 * weight, 0, 20)
     assert expected < 4
     assert learnt.values == pytest.approx([expected], rel=1e-3)
+
+
+@pytest.mark.parametrize("candidates", [3, 7, 10, 64])
+def test_equal_candidates_have_equal_scores_at_any_place(candidates):
+    learnt = Weights(np.random.default_rng(2).normal(size=41), np.ones(41))
+    one, other = np.random.default_rng(3).normal(size=(2, 41))
+    assert len(set(learnt.scores(np.array([other, *[one] * (candidates - 1)]))[1:])) == 1

@@ -61,6 +61,19 @@ def as_rewrite(output):
     return output if isinstance(output, Rewrite) else Rewrite(output)
 
 
+@pytest.mark.parametrize("candidates", [2, 64])
+def test_scores_do_not_depend_on_the_batch_in_a_single_bit(candidates):
+    coins = np.random.default_rng(3)
+    made = Rewrites.of([Rewrite(f"{text} {noise(coins)}") for text in TEXTS for _ in range(4)])
+    attack = Resample()
+    attack.learn(OwnRewrites(TEXTS, np.repeat(np.arange(100, dtype=np.int32), 4), made))
+    seen = [
+        Observation(made[i], tuple(coins.choice(TEXTS, candidates, replace=False)), i) for i in range(101)
+    ]
+    alone = [attack.guess([one])[0].scores for one in seen]
+    assert np.array_equal([guess.scores for guess in attack.guess(seen)], alone)
+
+
 # --- what the method promises of a crude version, for 1,000 trials: 997, 1000, 605, 771 and 499 right
 
 

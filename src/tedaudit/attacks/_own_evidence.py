@@ -200,7 +200,7 @@ class Evidence:
         scores = np.zeros(len(rows))
         for start in range(0, len(rows), _PAIRS):
             part = slice(start, start + _PAIRS)
-            scores[part] = self.compare(coded, rows[part], texts[part]) @ weights
+            scores[part] = _weigh(self.compare(coded, rows[part], texts[part]), weights)
         return scores
 
     def score_all(self, coded: _Coded, weights: Floats) -> Floats:
@@ -212,7 +212,7 @@ class Evidence:
             some = np.arange(start, min(start + step, outputs))
             rows, texts = np.repeat(some, self._texts), np.tile(np.arange(self._texts), len(some))
             evidence = self._combine(coded, rows, texts, self._grams.compare_all(coded.grams[some]))
-            scores[some] = (evidence @ weights).reshape(len(some), self._texts)
+            scores[some] = _weigh(evidence, weights).reshape(len(some), self._texts)
         return scores
 
     def _combine(self, coded: _Coded, rows: Rows, texts: Rows, grams: Floats) -> Floats:
@@ -223,6 +223,11 @@ class Evidence:
             table.compare(coded.numbers[rows, kind], texts) for kind, table in enumerate(self._numbers)
         ]
         return np.column_stack([*values, *numbers, grams])
+
+
+def _weigh(evidence: Floats, weights: Floats) -> Floats:
+    """Return weighted sums of rows; a matrix product would round a row by its place among the others."""
+    return np.asarray((evidence * weights).sum(axis=1))
 
 
 def learn_weights(source: Rows, own: Described, texts: int) -> Floats:

@@ -35,8 +35,8 @@ class Weights:
     spread: Floats
 
     def scores(self, features: Floats) -> Floats:
-        """Return the score of each candidate (rows) from its features (columns)."""
-        return np.asarray(_scale(features, self.spread) @ self.values)
+        """Return the score of each candidate (rows) from its features (columns), whatever its place."""
+        return np.asarray((_scale(features, self.spread) * self.values).sum(axis=1))
 
 
 def fit(trials: Sequence[Floats], secrets: Sequence[int]) -> Weights:

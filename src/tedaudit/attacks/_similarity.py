@@ -13,13 +13,18 @@ from tedaudit.types import Floats, Observation
 
 Rows = npt.NDArray[np.int64]
 
-_ROWS = 64  # outputs per product with the pool
+_STEP = 2.0**-26  # of the components of dense vectors
+_BLOCK = 8192  # texts of the pool in float64 at a time
 _PAIRS = 4096  # outputs and candidates compared at a time
 _LARGE = 1 << 17  # sparse vectors of more texts than this are never all in memory for sets of candidates
 
 
 class Similarity:
     """Cosine scores of outputs against candidates.
+
+    Components of dense vectors are rounded to multiples of 2^-26. So products of two are multiples of 2^-52
+    and their sums, which are at most 1, have 53 bits: float64 holds them exactly. No score depends on the
+    order in which a matrix product adds up, which differs between processors and places in a batch.
 
     Candidates are encoded when they are first seen. Once as many have been as half of the pool, the
     rest is encoded too, and the table is kept.
@@ -45,7 +50,7 @@ class Similarity:
         """Return the cosine of each output with each of its candidates."""
         batch = Observations.of(seen)
         outputs, row_of = _deduplicate(batch.outputs.texts)
-        vectors = self._encoder.encode(outputs)
+        vectors = self._encode(outputs)
         if self._is_prepared and batch.candidates is None and batch.pool is self._pool:
             scores: Column = self._score_pool(vectors)[row_of]
         else:
@@ -53,10 +58,10 @@ class Similarity:
         return Guesses(scores, np.ones(len(batch), dtype=np.bool_))
 
     def _score_pool(self, vectors: Any) -> Floats:
-        """Score the whole pool for every output: one matrix product per block of outputs."""
+        """Score the whole pool for every output."""
         table = self._load_table()
         if not hasattr(vectors, "toarray"):
-            return _multiply(vectors, table.T)
+            return _multiply(vectors, table)
         if self._columns is None:
             self._columns = table.T.tocsr()
         return np.asarray((vectors @ self._columns).toarray(), dtype=np.float64)
@@ -85,7 +90,7 @@ class Similarity:
             own = np.array([known[text] for text in texts], dtype=np.int64)
             return self._find_own(*np.unique(own[place], return_inverse=True), own[place])
         distinct, rows = _deduplicate(texts)
-        return self._encoder.encode(distinct), np.array(rows, dtype=np.int64)[place]
+        return self._encode(distinct), np.array(rows, dtype=np.int64)[place]
 
     def _find_own(self, used: Rows, place: Rows, positions: Rows) -> tuple[Any, Rows]:
         """Return vectors of the pool: of the texts that are used, or all of them if that pays."""
@@ -93,16 +98,21 @@ class Similarity:
             self._encoded += len(used)
         elif self._table is not None or len(self._pool) <= _LARGE or not self._is_sparse():
             return self._load_table(), positions
-        return self._encoder.encode([self._pool[i] for i in used.tolist()]), place
+        return self._encode([self._pool[i] for i in used.tolist()]), place
 
     def _load_table(self) -> Any:
         """Return the vectors of the whole pool, encoded once."""
         if self._table is None:
-            self._table = self._encoder.encode(self._pool)
+            self._table = self._encode(self._pool)
         return self._table
 
     def _is_sparse(self) -> bool:
-        return hasattr(self._encoder.encode([""]), "toarray")
+        return hasattr(self._encode([""]), "toarray")
+
+    def _encode(self, texts: Sequence[str]) -> Any:
+        """Return the vectors of texts, dense ones rounded so that products are exact."""
+        vectors = self._encoder.encode(texts)
+        return vectors if hasattr(vectors, "toarray") else np.rint(vectors / _STEP) * _STEP
 
     def _positions(self) -> dict[str, int]:
         if self._position is None:
@@ -120,11 +130,13 @@ def _deduplicate(texts: Any) -> tuple[list[str], list[int]]:
     return list(position), rows
 
 
-def _multiply(rows: Any, columns: Any) -> Floats:
-    """Return the matrix product; rounding in a kernel depends on the shape, so all blocks have the same."""
-    padded = np.concatenate([rows, np.zeros((-len(rows) % _ROWS, rows.shape[1]), dtype=rows.dtype)])
-    parts = [padded[start : start + _ROWS] @ columns for start in range(0, len(padded), _ROWS)]
-    return np.concatenate(parts)[: len(rows)].astype(np.float64)
+def _multiply(left: Any, right: Any) -> Floats:
+    """Return the inner products of all rows of one table with all of another."""
+    products, wide = np.empty((len(left), len(right))), left.astype(np.float64)
+    for start in range(0, len(right), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        np.matmul(wide, right[part].astype(np.float64).T, out=products[:, part])
+    return products
 
 
 def _multiply_rows(left: Any, right: Any) -> Floats:
