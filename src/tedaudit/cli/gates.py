@@ -7,14 +7,14 @@ import typer
 
 from tedaudit.cli.options import OUTPUT, option
 from tedaudit.errors import SpecError, did_you_mean
-from tedaudit.results.verdict import GATES, Decision, Verdict, any_named, strongest
+from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
 
 if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult
     from tedaudit.results.gates import Gates
 
 CLAIMS = tuple(decision.flag for decision in GATES)  # what becomes of a claim, or of a limit
-NOT_TESTED, OUT_OF_REACH = Decision.NOT_TESTED.flag, Decision.OUT_OF_REACH.flag
+_, NOT_TESTED, OUT_OF_REACH = CLAIMS
 FINDING = "finding"  # of the battery of leaks
 NOTES = ("error", "warning")  # of lint
 _WORDS = (*CLAIMS, FINDING, *NOTES)
