@@ -210,7 +210,7 @@ def test_many_tokens_are_read_in_groups_that_fit_in_memory(kind, monkeypatch):
     pairs = [(prompt, tokens) for prompt in PROMPTS for tokens in itertools.islice(sequences(), 40)]
     whole = log_likelihoods(tiny(kind), CLIP, pairs, 3.0)
     monkeypatch.setattr(generation, "_CELLS", {"cpu": 3 * SIZE * LONGEST})
-    assert log_likelihoods(tiny(kind), CLIP, pairs, 3.0) == pytest.approx(whole, abs=1e-6)
+    assert log_likelihoods(tiny(kind), CLIP, pairs, 3.0) == pytest.approx(whole, abs=1e-5)  # float32
 
 
 @pytest.fixture
