@@ -21,7 +21,7 @@ import transformers
 from architectures import tokenizer_for
 
 from tedaudit.attacks.llm import ANSWER, LLM, Style
-from tedaudit.inference.encoders import load_encoder
+from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.inference.judges.local import LocalJudge
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.seeding import derive, uniforms

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from architectures import save
 
-from tedaudit.inference.bart import load_bart
+from tedaudit.inference.autoencoders.bart import load_bart
 from tedaudit.inference.models.zoo import find_folder
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.seeding import derive

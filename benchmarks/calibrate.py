@@ -19,7 +19,7 @@ import numpy as np
 import tedaudit
 from tedaudit.corpora.demo import Demo
 from tedaudit.estimators.readings import Strongest, SuccessReading
-from tedaudit.inference.encoders import load_encoder
+from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Pool

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from tedaudit.api import run
-from tedaudit.inference import masked
+from tedaudit.inference.sampling import masked
 from tedaudit.mechanisms import _masked_rows
 
 

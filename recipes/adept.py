@@ -24,7 +24,14 @@ from common.vocabulary import MASK, PAD, tokenizer_for
 from common.windows import EPSILONS, WIDTH, picker, reconstruction, samples, shown, windows
 from torch.nn import functional
 
-from tedaudit.inference.adept import AdeptConfig, AdeptModel, encode, greedy_decode, load_adept, read_tokens
+from tedaudit.inference.autoencoders.adept import (
+    AdeptConfig,
+    AdeptModel,
+    encode,
+    greedy_decode,
+    load_adept,
+    read_tokens,
+)
 from tedaudit.inference.loading import WEIGHTS, load_quantised, save_quantised
 from tedaudit.mechanisms._noise import clip_norm
 from tedaudit.mechanisms.adept import Adept

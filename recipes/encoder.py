@@ -26,7 +26,7 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 from torch.nn import functional
 
-from tedaudit.inference.encoders import TABLE, StaticEncoder
+from tedaudit.inference.encoders.sentence import TABLE, StaticEncoder
 from tedaudit.inference.loading import WEIGHTS, save_quantised
 
 SOURCES = {"tatoeba": 190_000, "wikitext2": 60_000, "gutenberg": 90_000, "ewt": 20_000, "snips": 20_000}

@@ -27,7 +27,7 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 
 from tedaudit.inference.clip_range import mask_words
 from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.masked import masked_logits
+from tedaudit.inference.sampling.masked import masked_logits
 from tedaudit.inference.treebank import split_words
 
 WIDTH = 38  # tokens of a text; a row is two texts and four special tokens

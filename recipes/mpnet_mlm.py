@@ -34,9 +34,9 @@ from transformers import MPNetForMaskedLM
 
 from tedaudit.inference.clip_range import mask_words
 from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.masked import masked_logits
 from tedaudit.inference.models.adapters import WORDS, Settings, is_plain, lay_over
 from tedaudit.inference.models.places import CLIP
+from tedaudit.inference.sampling.masked import masked_logits
 from tedaudit.inference.treebank import split_words
 
 BASE = "all-mpnet-base-v2"

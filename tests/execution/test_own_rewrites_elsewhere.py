@@ -105,7 +105,7 @@ def test_an_attack_that_is_added_later_calls_for_its_own_rewrites_alone(tmp_path
 def count_rows(monkeypatch):
     """Audit DP-MLM and count the rows that its masked model really runs."""
     pytest.importorskip("transformers")
-    from tedaudit.inference import masked
+    from tedaudit.inference.sampling import masked
     from tedaudit.mechanisms import _masked_rows
 
     def work(root, attacks, **settings):

@@ -14,7 +14,7 @@ from tedaudit.execution.work import main as work
 from tedaudit.execution.work_folder import write_work
 from tedaudit.forecast.forecast import plan_audit
 from tedaudit.forecast.work import uses_encoder
-from tedaudit.inference.encoders import load_encoder
+from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.store import rewrites
 from tiny_models import save_roberta, save_static_encoder

@@ -18,8 +18,8 @@ from tedaudit.inference.clip_range import (
     store_range,
 )
 from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.masked import masked_logits
 from tedaudit.inference.models.places import find_clip, read_clip
+from tedaudit.inference.sampling.masked import masked_logits
 from tiny_models import (
     SENTENCES,
     save_bart,

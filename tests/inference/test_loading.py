@@ -15,7 +15,7 @@ from tedaudit.inference.loading import (
     load_checkpoint,
     save_quantised,
 )
-from tedaudit.inference.masked import MaskedRow, masked_logits
+from tedaudit.inference.sampling.masked import MaskedRow, masked_logits
 from tiny_models import (
     drop_weights,
     save_bart,

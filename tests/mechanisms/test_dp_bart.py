@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.bart import beam_decode, load_bart
+from tedaudit.inference.autoencoders.bart import beam_decode, load_bart
 from tedaudit.mechanisms._noise import sigma_for
 from tedaudit.mechanisms.dp_bart import DPBart
 from tedaudit.plugins.registry import determinants

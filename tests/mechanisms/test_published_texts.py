@@ -139,7 +139,7 @@ def ask(mechanism, texts, candidates):
 def test_if_nothing_is_near_enough_ends_meet_and_all_texts_together_are_certain(
     make, setting, tokens, monkeypatch
 ):
-    from tedaudit.inference import text_search
+    from tedaudit.inference.sampling import text_search
 
     monkeypatch.setattr(text_search, "_NEAR", -np.inf)
     mechanism = make(setting, tokens)

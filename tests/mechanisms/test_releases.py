@@ -31,7 +31,7 @@ from release_rules import (
     write_word,
 )
 from tedaudit.api import load_corpus
-from tedaudit.inference.sampling import log_probabilities
+from tedaudit.inference.sampling.exponential import log_probabilities
 from tedaudit.mechanisms._released_slots import to_slots
 from tedaudit.plugins.registry import Reference, build, determinants
 from tedaudit.store.files import key_of

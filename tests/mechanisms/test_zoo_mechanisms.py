@@ -3,7 +3,7 @@
 import pytest
 
 from tedaudit.api import load_corpus
-from tedaudit.inference.encoders import load_encoder
+from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.plugins.registry import Reference, build, zoo_fields
 from tedaudit.seeding import derive
 from tedaudit.types import Draw

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helpers import sentences, within
 from tedaudit.errors import SpecError
-from tedaudit.inference.lexical import LexicalEncoder
+from tedaudit.inference.encoders.lexical import LexicalEncoder
 from tedaudit.plans.candidates import Pool, Sampling
 from tedaudit.plans.plans import (
     join_plans,

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from tedaudit.api import load_corpus
-from tedaudit.inference.lexical import LexicalEncoder
+from tedaudit.inference.encoders.lexical import LexicalEncoder
 from tedaudit.plans import candidates
 from tedaudit.plans import pool as pools
 from tedaudit.plans.candidates import Sampling, candidate_sets

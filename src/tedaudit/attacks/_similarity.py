@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from tedaudit.batches import Guesses, Observations, Ragged
 from tedaudit.batches.columns import Column
-from tedaudit.inference.encoders import Encoder
+from tedaudit.inference.encoders.sentence import Encoder
 from tedaudit.types import Floats, Observation
 
 Rows = npt.NDArray[np.int64]

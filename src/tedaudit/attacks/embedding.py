@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from tedaudit.attacks._similarity import Similarity
 from tedaudit.batches import Guesses
-from tedaudit.inference.encoders import load_encoder
+from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.types import Card, ModelUse, Observation
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from tedaudit.attacks._similarity import Similarity
 from tedaudit.batches import Guesses
-from tedaudit.inference.lexical import LexicalEncoder
+from tedaudit.inference.encoders.lexical import LexicalEncoder
 from tedaudit.types import Card, Observation
 
 

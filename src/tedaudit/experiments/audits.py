@@ -15,7 +15,7 @@ from tedaudit.estimators import clopper_pearson, confidence_sequence
 from tedaudit.estimators.paired import Scale, mcnemar, paired_counts, paired_epsilon_interval
 from tedaudit.experiments.definition import Experiment, Outcome, Workspace, corpus_name
 from tedaudit.experiments.rankings import describe_rankings, list_rankings, tabulate_rankings
-from tedaudit.inference.encoders import load_encoder
+from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling, candidate_sets
 from tedaudit.plans.pool import Pool

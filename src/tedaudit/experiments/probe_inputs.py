@@ -8,7 +8,7 @@ import numpy as np
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.experiments.definition import Experiment
-from tedaudit.inference.encoders import load_encoder
+from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import epsilons_of
 from tedaudit.reports.writers.figures import mark_epsilons

@@ -18,12 +18,12 @@ import numpy as np
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.loading import Checkpoint, Task, find_task, load_checkpoint
-from tedaudit.inference.masked import MaskedRow, masked_logits
 from tedaudit.inference.models.catalogue import RULE
 from tedaudit.inference.models.places import place_clip, read_clip, resolve
 from tedaudit.inference.models.zoo import PREFIX
-from tedaudit.inference.rows import decoder_for
-from tedaudit.inference.sampling import Clip, log_probabilities
+from tedaudit.inference.sampling.exponential import Clip, log_probabilities
+from tedaudit.inference.sampling.masked import MaskedRow, masked_logits
+from tedaudit.inference.sampling.rows import decoder_for
 from tedaudit.inference.treebank import split_words
 
 EPSILONS = (1.0, 10.0, 100.0, 1000.0)

@@ -15,19 +15,19 @@ from tedaudit.batches.guesses import TextLikelihoods
 from tedaudit.batches.sequences import pause_collection
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.decoding import decode_all
-from tedaudit.inference.generation import (
+from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
+from tedaudit.inference.models.places import caution_range
+from tedaudit.inference.models.zoo import load_tokenizer, read_positions
+from tedaudit.inference.sampling.exponential import Clip, TokenRule, check_clip, choose_clip
+from tedaudit.inference.sampling.generation import (
     Request,
     first_log_probabilities,
     generate,
     log_likelihood_terms,
     log_probabilities_along,
 )
-from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
-from tedaudit.inference.models.places import caution_range
-from tedaudit.inference.models.zoo import load_tokenizer, read_positions
-from tedaudit.inference.sampling import Clip, TokenRule, check_clip, choose_clip
-from tedaudit.inference.text_draws import Spellings, TextDraws, learn_spellings
-from tedaudit.inference.text_search import IMPOSSIBLE, Found, Sought, search
+from tedaudit.inference.sampling.text_draws import Spellings, TextDraws, learn_spellings
+from tedaudit.inference.sampling.text_search import IMPOSSIBLE, Found, Sought, search
 from tedaudit.mechanisms._clipped_logits import describe_arithmetic
 from tedaudit.seeding import key_numbers
 from tedaudit.text.characters import replace_surrogates

@@ -15,8 +15,8 @@ from tedaudit.batches import Draws, Ragged
 from tedaudit.batches.columns import Positions, compute_offsets
 from tedaudit.batches.sequences import number_texts
 from tedaudit.inference.loading import Checkpoint, send
-from tedaudit.inference.masked import MaskedRow, masked_logits
-from tedaudit.inference.sampling import UNIFORMS, Clip, noise_on
+from tedaudit.inference.sampling.exponential import UNIFORMS, Clip, noise_on
+from tedaudit.inference.sampling.masked import MaskedRow, masked_logits
 from tedaudit.inference.treebank import is_inert, join_around
 
 Words = Sequence[str | None]  # None for a slot beyond the end of the text

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import PairLosses, Ragged
-from tedaudit.inference.sampling import Clip, log_probabilities
+from tedaudit.inference.sampling.exponential import Clip, log_probabilities
 from tedaudit.mechanisms._masked_rows import Place, Places, Words
 from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_slots
 from tedaudit.types import Floats

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.adept import greedy_decode, load_adept, read_tokens, run_encoder
+from tedaudit.inference.autoencoders.adept import greedy_decode, load_adept, read_tokens, run_encoder
 from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.models.zoo import zoo_or

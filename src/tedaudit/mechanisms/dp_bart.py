@@ -17,8 +17,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.bart import Bart, beam_decode, cut_windows, encode_whole, load_bart, run_encoder
-from tedaudit.inference.beams import describe_search
+from tedaudit.inference.autoencoders.bart import (
+    Bart,
+    beam_decode,
+    cut_windows,
+    encode_whole,
+    load_bart,
+    run_encoder,
+)
+from tedaudit.inference.autoencoders.beams import describe_search
 from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.models.zoo import zoo_or

@@ -18,11 +18,17 @@ from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.batches.guesses import TextLikelihoods
 from tedaudit.batches.sequences import pause_collection
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.draw_pairs import DrawPairs
 from tedaudit.inference.loading import Checkpoint, load_checkpoint, send
 from tedaudit.inference.models.places import caution_range
 from tedaudit.inference.models.zoo import zoo_or
-from tedaudit.inference.sampling import Clip, check_clip, choose_clip, log_probabilities, sample_pairs
+from tedaudit.inference.sampling.draw_pairs import DrawPairs
+from tedaudit.inference.sampling.exponential import (
+    Clip,
+    check_clip,
+    choose_clip,
+    log_probabilities,
+    sample_pairs,
+)
 from tedaudit.inference.treebank import StopWords, join_words, load_splitter, load_stop_words, split_words
 from tedaudit.mechanisms._clipped_logits import describe_arithmetic
 from tedaudit.mechanisms._masked_rows import (

@@ -16,7 +16,7 @@ import numpy as np
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites, TextLikelihoods
 from tedaudit.errors import SpecError
-from tedaudit.inference.encoders import Encoder
+from tedaudit.inference.encoders.sentence import Encoder
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.inference.triples.drawing import (

@@ -19,7 +19,7 @@ from tedaudit.errors import ModelError
 from tedaudit.inference.loading import WEIGHTS, load_checkpoint
 from tedaudit.inference.models.places import caution_range, read_clip, resolve
 from tedaudit.inference.models.zoo import zoo_or
-from tedaudit.inference.sampling import check_clip, choose_clip
+from tedaudit.inference.sampling.exponential import check_clip, choose_clip
 from tedaudit.inference.silence import silence_loading
 from tedaudit.mechanisms._package import Package, find_path, rewrite_by_script
 from tedaudit.mechanisms._programs import RunsPrograms

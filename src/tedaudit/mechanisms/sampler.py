@@ -17,7 +17,7 @@ from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.chat import render_turn
 from tedaudit.inference.loading import Checkpoint, find_writer, load_checkpoint
 from tedaudit.inference.models.zoo import zoo_or
-from tedaudit.inference.sampling_settings import PublicSettings, SamplingRule, SamplingSettings
+from tedaudit.inference.sampling.settings import PublicSettings, SamplingRule, SamplingSettings
 from tedaudit.mechanisms._generator import OVERLONG, Generator
 from tedaudit.nominal import NO_EPSILON
 from tedaudit.types import UNBOUNDED, Card, Claim, Leak, Note

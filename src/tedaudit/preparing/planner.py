@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.estimators.exposure import GRID, nested_grid
-from tedaudit.inference.encoders import Encoder, embed_pool, load_encoder
-from tedaudit.inference.lexical import LexicalEncoder, choose_reading
+from tedaudit.inference.encoders.lexical import LexicalEncoder, choose_reading
+from tedaudit.inference.encoders.sentence import Encoder, embed_pool, load_encoder
 from tedaudit.plans.authors import (
     Authors,
     choose_authors,

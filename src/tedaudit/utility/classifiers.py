@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
-from tedaudit.inference.lexical import choose_reading
+from tedaudit.inference.encoders.lexical import choose_reading
 from tedaudit.inference.tuning import Tuning, body_checksum, train_and_predict
 from tedaudit.seeding import derive
 from tedaudit.text.words import is_unspaced, split_words

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from tedaudit.errors import CorpusError, ModelError, SpecError
-from tedaudit.inference.encoders import Encoder
+from tedaudit.inference.encoders.sentence import Encoder
 from tedaudit.inference.triples.extraction import Extractor, load_extractor
 from tedaudit.inference.triples.table import TEXTS, TripleTable, load_table, nearest, save_arrays
 from tedaudit.inference.triples.vectors import embed, load_dense_encoder, normalise_to_grid, round_to_grid

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.encoders import Encoder
-from tedaudit.inference.sampling import UNIFORMS, Clip, log_probabilities, noise_for, sample
+from tedaudit.inference.encoders.sentence import Encoder
+from tedaudit.inference.sampling.exponential import UNIFORMS, Clip, log_probabilities, noise_for, sample
 from tedaudit.inference.triples.table import WHOLE, TripleTable, load_table
 from tedaudit.inference.triples.vectors import load_dense_encoder
 from tedaudit.seeding import Keys, key_words

@@ -12,7 +12,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.inference.encoders import Encoder
+from tedaudit.inference.encoders.sentence import Encoder
 from tedaudit.inference.triples.table import WHOLE, TripleTable
 from tedaudit.inference.triples.vectors import embed
 from tedaudit.text.characters import replace_surrogates

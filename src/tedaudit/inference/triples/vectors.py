@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.encoders import Encoder, load_encoder
+from tedaudit.inference.encoders.sentence import Encoder, load_encoder
 from tedaudit.inference.models.places import resolve
 from tedaudit.types import Array, Floats
 

@@ -8,7 +8,7 @@ from tedaudit.inference.chat import chat_frame
 from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.loading import Checkpoint, explain_failure, load_checkpoint
 from tedaudit.inference.models.places import resolve
-from tedaudit.inference.rows import Decoder, decoder_for
+from tedaudit.inference.sampling.rows import Decoder, decoder_for
 from tedaudit.inference.silence import silence_loading
 from tedaudit.plugins.extras import require
 

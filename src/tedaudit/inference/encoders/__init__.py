@@ -1,0 +1,1 @@
+"""Texts as vectors: n-grams, and sentence encoders by name."""
