@@ -5,9 +5,8 @@ Weights load from safetensors, or from older files with `weights_only`; remote c
 
 import hashlib
 import math
-import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.models.missing import drop_pooler, refuse_missing, report_bias
 from tedaudit.inference.models.places import find_clip, is_hub_reachable, resolve
 from tedaudit.inference.silence import silence_loading
 from tedaudit.plugins.extras import explain_missing, is_installed, require
@@ -71,8 +71,6 @@ _TRAINED: dict[Task, str] = {
     "masked": "a masked language model, which a sentence encoder is not",
     "body": "an encoder of texts",
 }
-_UNUSED = "pooler."  # reads what no task here uses, and is missing in most checkpoints
-_PATCHING = threading.Lock()
 PADDING = 8  # the multiple that lengths are padded to, so that rows make batches
 
 
@@ -252,7 +250,7 @@ def load_checkpoint(
         options["attn_implementation"] = attention or _choose_attention(task, target)
         options["dtype"] = choose_dtype(dtype, target)
         # The library makes Marian's table of positions by chance before it computes it.
-        with _report_bias(written.get("model_type", "")), torch.random.fork_rng(devices=[]):
+        with report_bias(written.get("model_type", "")), torch.random.fork_rng(devices=[]):
             if (Path(source) / WEIGHTS).is_file():
                 model, report = _load_integers(kind, source, options)
             else:
@@ -288,69 +286,9 @@ def _load_integers(kind: Any, source: str, options: dict[str, Any]) -> tuple[Any
     return model, report
 
 
-@contextmanager
-def _report_bias(model_type: str) -> Iterator[None]:
-    """Have the library report a translator's bias of logits if it is missing: it would be taken for zeros."""
-    if model_type != "marian":
-        yield
-        return
-    from transformers import MarianMTModel
-
-    bias, key = "final_logits_bias", "_keys_to_ignore_on_load_missing"
-    ignored = getattr(MarianMTModel, key)
-    with _PATCHING:
-        setattr(MarianMTModel, key, [name for name in ignored if name != bias])
-        try:
-            yield
-        finally:
-            setattr(MarianMTModel, key, ignored)
-
-
 def _is_tied(model: Any) -> bool:
     head, table = model.get_output_embeddings(), model.get_input_embeddings()
     return head is not None and table is not None and head.weight is table.weight
-
-
-def refuse_missing(name: str, missing: Iterable[str], trained_as: str) -> None:
-    """Refuse a checkpoint that lacks weights: the library would fill in random ones and say nothing."""
-    needed = sorted(key for key in missing if not key.startswith(_UNUSED))
-    if needed:
-        listed = ", ".join(needed[:4]) + (f" and {len(needed) - 4} more" if len(needed) > 4 else "")
-        raise ModelError(
-            f"Model '{name}' lacks {len(needed)} of the weights that it needs here: {listed}. They would be "
-            "random, and others in every process. Name a checkpoint that was trained and saved as "
-            f"{trained_as}."
-        )
-
-
-def drop_pooler(model: Any) -> None:
-    """Take out a layer that nothing here uses; in most checkpoints it is missing, and would be random."""
-    if getattr(model, "pooler", None) is not None:
-        model.pooler = None
-
-
-@contextmanager
-def note_missing() -> Iterator[set[str]]:
-    """Yield the names of weights that are missing in models which another library loads meanwhile.
-
-    That library returns the model alone, so its call of `from_pretrained` is told to report, too.
-    """
-    from transformers import PreTrainedModel
-
-    missing: set[str] = set()
-    load = vars(PreTrainedModel)["from_pretrained"]
-
-    def report(kind: Any, *args: Any, **options: Any) -> Any:
-        model, found = load.__func__(kind, *args, **{**options, "output_loading_info": True})
-        missing.update(found["missing_keys"])
-        return (model, found) if options.get("output_loading_info") else model
-
-    with _PATCHING:
-        PreTrainedModel.from_pretrained = classmethod(report)
-        try:
-            yield missing
-        finally:
-            PreTrainedModel.from_pretrained = load
 
 
 @contextmanager

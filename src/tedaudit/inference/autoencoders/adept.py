@@ -25,8 +25,8 @@ from tedaudit.inference.loading import (
     choose_dtype,
     explain_failure,
     load_quantised,
-    refuse_missing,
 )
+from tedaudit.inference.models.missing import refuse_missing
 from tedaudit.inference.models.places import resolve
 from tedaudit.plugins.extras import require
 from tedaudit.text.characters import replace_surrogates

@@ -22,11 +22,9 @@ from tedaudit.inference.loading import (
     WEIGHTS,
     checksum,
     count_positions,
-    drop_pooler,
-    note_missing,
     read_quantised,
-    refuse_missing,
 )
+from tedaudit.inference.models.missing import drop_pooler, note_missing, refuse_missing
 from tedaudit.inference.models.places import is_hub_reachable, resolve
 from tedaudit.inference.silence import silence_loading
 from tedaudit.plugins.extras import explain_missing

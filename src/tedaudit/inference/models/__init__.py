@@ -1,1 +1,1 @@
-"""Models: what an adapter makes of one, which can be fetched and how, and the zoo."""
+"""Models: which can be fetched and how, where they lie, what an adapter makes of one, and the zoo."""

@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import refuse_missing
 from tedaudit.inference.models.adapters import ADAPTER, WEIGHTS, lay_over, read_settings
 from tedaudit.inference.models.catalogue import (
     ENTRIES,
@@ -39,6 +38,7 @@ from tedaudit.inference.models.catalogue import (
     Repository,
     find_models_folder,
 )
+from tedaudit.inference.models.missing import refuse_missing
 from tedaudit.inference.models.places import CLIP
 from tedaudit.inference.models.zoo import find_folder
 from tedaudit.inference.silence import silence_loading
