@@ -50,6 +50,22 @@ def test_a_model_says_if_it_has_an_encoder(folder, tmp_path):
         find_task("nobody/no-such-model")
 
 
+@pytest.mark.parametrize(
+    ("save", "kind", "task", "needed"),
+    [
+        (save_gpt2, "gpt2", "masked", "a masked language model"),
+        (save_t5, "t5", "masked", "a masked language model"),
+        (save_roberta, "roberta", "seq2seq", "an encoder-decoder"),
+        (save_mpnet, "mpnet", "causal", "a causal language model"),
+    ],
+)
+def test_a_model_of_another_kind_is_refused_by_its_kind_and_by_what_is_needed(
+    save, kind, task, needed, tmp_path
+):
+    with pytest.raises(ModelError, match=f"is of type '{kind}'. Needed here is {needed}"):
+        load_checkpoint(task, str(save(tmp_path)))
+
+
 def test_the_checksum_follows_the_weights(folder, tmp_path):
     other = load_checkpoint("causal", str(save_gpt2(tmp_path, seed=1)), device="cpu")
     assert load_checkpoint("causal", folder, device="cpu").checksum() != other.checksum()

@@ -65,6 +65,12 @@ _CLASSES: dict[Task, str] = {
     "masked": "AutoModelForMaskedLM",
     "body": "AutoModel",
 }
+_ABLE: dict[Task, str] = {
+    "causal": "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
+    "seq2seq": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES",
+    "masked": "MODEL_FOR_MASKED_LM_MAPPING_NAMES",
+    "body": "MODEL_MAPPING_NAMES",
+}
 _TRAINED: dict[Task, str] = {
     "causal": "a causal language model",
     "seq2seq": "an encoder-decoder that writes text",
@@ -246,6 +252,7 @@ def load_checkpoint(
     with silence_loading(), explain_failure(name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
         written, _ = transformers.PreTrainedConfig.get_config_dict(source, **options)
+        _refuse_other_kinds(name, written.get("model_type", ""), task)
         kind = getattr(transformers, _CLASSES[task])
         options["attn_implementation"] = attention or _choose_attention(task, target)
         options["dtype"] = choose_dtype(dtype, target)
@@ -262,6 +269,17 @@ def load_checkpoint(
         drop_pooler(model)
     model.eval().requires_grad_(requires_grad=False)
     return Checkpoint(name, model.to(target), tokenizer, find_clip(source, revision))
+
+
+def _refuse_other_kinds(name: str, kind: str, task: Task) -> None:
+    """Refuse a model that the library can load, but not for this task."""
+    from transformers.models.auto import modeling_auto
+
+    able = {task: getattr(modeling_auto, names) for task, names in _ABLE.items()}
+    if kind in able["body"] and kind not in able[task]:
+        raise ModelError(
+            f"Model '{name}' is of type '{kind}'. Needed here is {_TRAINED[task]}: name such a one."
+        )
 
 
 def _choose_attention(task: Task, device: str) -> str | None:
