@@ -275,8 +275,8 @@ def _refuse_other_kinds(name: str, kind: str, task: Task) -> None:
     """Refuse a model that the library can load, but not for this task."""
     from transformers.models.auto import modeling_auto
 
-    able = {task: getattr(modeling_auto, names) for task, names in _ABLE.items()}
-    if kind in able["body"] and kind not in able[task]:
+    known, able = (getattr(modeling_auto, _ABLE[one]) for one in ("body", task))
+    if kind in known and kind not in able:
         raise ModelError(
             f"Model '{name}' is of type '{kind}'. Needed here is {_TRAINED[task]}: name such a one."
         )
