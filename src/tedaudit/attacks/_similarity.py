@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from tedaudit.batches import Guesses, Observations, Ragged
 from tedaudit.batches.columns import Column
+from tedaudit.inference.encoders.exact import cosines, round_to_grid
 from tedaudit.inference.encoders.sentence import Encoder
 from tedaudit.types import Floats, Observation
 
 Rows = npt.NDArray[np.int64]
 
-_STEP = 2.0**-26  # of the components of dense vectors
 _BLOCK = 8192  # texts of the pool in float64 at a time
 _PAIRS = 4096  # outputs and candidates compared at a time
 _LARGE = 1 << 17  # sparse vectors of more texts than this are never all in memory for sets of candidates
@@ -21,10 +21,6 @@ _LARGE = 1 << 17  # sparse vectors of more texts than this are never all in memo
 
 class Similarity:
     """Cosine scores of outputs against candidates.
-
-    Components of dense vectors are rounded to multiples of 2^-26. So products of two are multiples of 2^-52
-    and their sums, which are at most 1, have 53 bits: float64 holds them exactly. No score depends on the
-    order in which a matrix product adds up, which differs between processors and places in a batch.
 
     Candidates are encoded when they are first seen. Once as many have been as half of the pool, the
     rest is encoded too, and the table is kept.
@@ -61,7 +57,8 @@ class Similarity:
         """Score the whole pool for every output."""
         table = self._load_table()
         if not hasattr(vectors, "toarray"):
-            return _multiply(vectors, table)
+            blocks = range(0, len(table), _BLOCK)
+            return np.hstack([cosines(vectors, table[start : start + _BLOCK]) for start in blocks])
         if self._columns is None:
             self._columns = table.T.tocsr()
         return np.asarray((vectors @ self._columns).toarray(), dtype=np.float64)
@@ -112,7 +109,7 @@ class Similarity:
     def _encode(self, texts: Sequence[str]) -> Any:
         """Return the vectors of texts, dense ones rounded so that products are exact."""
         vectors = self._encoder.encode(texts)
-        return vectors if hasattr(vectors, "toarray") else np.rint(vectors / _STEP) * _STEP
+        return vectors if hasattr(vectors, "toarray") else round_to_grid(vectors)
 
     def _positions(self) -> dict[str, int]:
         if self._position is None:
@@ -128,15 +125,6 @@ def _deduplicate(texts: Any) -> tuple[list[str], list[int]]:
     position.clear()
     rows = [position.setdefault(text, len(position)) for text in texts]
     return list(position), rows
-
-
-def _multiply(left: Any, right: Any) -> Floats:
-    """Return the inner products of all rows of one table with all of another."""
-    products, wide = np.empty((len(left), len(right))), left.astype(np.float64)
-    for start in range(0, len(right), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        np.matmul(wide, right[part].astype(np.float64).T, out=products[:, part])
-    return products
 
 
 def _multiply_rows(left: Any, right: Any) -> Floats:

@@ -7,9 +7,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.encoders.exact import cosines
 from tedaudit.inference.triples.extraction import Triple
 from tedaudit.inference.triples.table import ARRAYS, TEXTS, WHOLE, TripleTable, load_table, save_table
-from tedaudit.inference.triples.vectors import cosines, load_dense_encoder, normalise_to_grid, round_to_grid
+from tedaudit.inference.triples.vectors import load_dense_encoder, normalise_to_grid, round_to_grid
 
 TRIPLES = [Triple(f"subject {i}", "sees", f"object é{i}") for i in range(40)]
 

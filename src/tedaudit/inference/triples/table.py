@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.encoders.exact import cosines
 from tedaudit.inference.models.places import resolve
 from tedaudit.inference.triples.extraction import Triple
-from tedaudit.inference.triples.vectors import cosines, normalise_to_grid, round_to_grid
+from tedaudit.inference.triples.vectors import normalise_to_grid, round_to_grid
 from tedaudit.plugins.extras import require
 from tedaudit.text.unpacking import TooLargeError, unpack
 from tedaudit.types import Array, Floats

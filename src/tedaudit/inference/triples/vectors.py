@@ -1,20 +1,16 @@
-"""Triples as unit vectors with exact cosines, which no batch or machine can change.
-
-Coordinates are rounded to multiples of 2^-20. Products are then multiples of 2^-40 and sums of them
-stay below 2^13, so float64 represents every partial sum exactly, in whatever order a matrix product adds.
-"""
+"""Triples as unit vectors with exact cosines, which no batch or machine can change."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.encoders import exact
 from tedaudit.inference.encoders.sentence import Encoder, load_encoder
 from tedaudit.inference.models.places import resolve
 from tedaudit.types import Array, Floats
 
-_GRID = 2.0**20
+_BITS = 20  # with which stored tables were made
 
 
 def load_dense_encoder(name: str) -> Encoder:
@@ -47,9 +43,4 @@ def normalise_to_grid(vectors: Array) -> Floats:
 
 def round_to_grid(vectors: Array) -> Floats:
     """Return the nearest multiples of 2^-20."""
-    return np.asarray(np.rint(np.asarray(vectors, dtype=np.float64) * _GRID) / _GRID, dtype=np.float64)
-
-
-def cosines(left: Floats, right: Any) -> Floats:
-    """Return all cosines between two sets of rounded unit vectors, as a matrix (left, right)."""
-    return np.asarray(left @ right.T, dtype=np.float64)
+    return np.asarray(exact.round_to_grid(np.asarray(vectors, dtype=np.float64), _BITS))
