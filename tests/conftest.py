@@ -1,7 +1,9 @@
 """Settings for all tests.
 
 In CI, generated examples are the same every time, so that a run can be trusted. Tests name their models:
-the zoo is kept out of the defaults, except where a test is about them. Temporary folders lie in memory if
+the zoo is kept out of the defaults, except where a test is about them. Corpora that cannot be shipped are
+kept from every test that does not ask for them with the fixture `corpora`: all others run as they do for
+somebody who has none. Temporary folders lie in memory if
 there is room: every file of a run is flushed to its disk, for which thousands of audits would wait.
 """
 
@@ -18,6 +20,7 @@ os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")  # pytest imports readline, which sets it for children: tables are as wide as without
 MEMORY = Path("/dev/shm")
 ROOM = 2 * 2**30  # bytes, several times of what lies there at any moment
+ROOT, KEPT = "TEDAUDIT_DATA", "CORPORA_FOR_TESTS"  # what tedaudit reads, and what the fixture `corpora` does
 
 LONGEST = (
     "test_packages", "test_releases", "test_dry_runs", "test_reproduction", "test_action", "test_ray_engine",
@@ -35,6 +38,8 @@ BLANK = {
 
 gc.disable()  # until all files are imported: a fifth of that time was spent on looking for garbage
 os.environ["TEDAUDIT_ZOO"] = "off"
+if ROOT in os.environ:  # before tests are imported; worker processes inherit the other name
+    os.environ[KEPT] = os.environ.pop(ROOT)
 if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None  # asked for again with the next folder
@@ -51,6 +56,14 @@ def pytest_addoption(parser):
 def is_thorough(request):
     """Whether everything is to be tried, and not only one of each kind."""
     return request.config.getoption("--all")
+
+
+@pytest.fixture(scope="session")
+def corpora():
+    """The folder of the corpora that cannot be shipped; whoever asks for it is skipped without them."""
+    if not os.environ.get(KEPT):
+        pytest.skip(f"{ROOT} is not set")
+    return Path(os.environ[KEPT])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -85,7 +98,10 @@ def no_long_texts(monkeypatch):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Begin with the files that take longest if there are several processes, so that they end together."""
+    """Mark tests that ask for corpora; begin with the longest files if there are several processes."""
+    for item in items:
+        if "corpora" in item.fixturenames:
+            item.add_marker("corpora")
     rank = {name: number for number, name in enumerate(LONGEST)}
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))

@@ -1,5 +1,4 @@
 import json
-import os
 
 import pytest
 
@@ -91,9 +90,8 @@ def test_without_path_and_root_the_origin_is_named(monkeypatch):
         Snips().load()
 
 
-@pytest.mark.skipif(not os.environ.get("TEDAUDIT_DATA"), reason="TEDAUDIT_DATA is not set")
-def test_the_published_files_have_their_known_sizes():
-    corpus = Snips().load()
+def test_the_published_files_have_their_known_sizes(corpora):
+    corpus = Snips(path=str(corpora / "snips")).load()
     sizes = {
         note.split(":")[0]: note.split(" of ")[1].split(" ")[0] for note in corpus.notes if "distinct" in note
     }

@@ -1,5 +1,3 @@
-import os
-
 import pytest
 
 from tedaudit.corpora.sst2 import Sst2
@@ -50,9 +48,8 @@ def test_without_path_and_root_the_origin_is_named(monkeypatch):
         Sst2().load()
 
 
-@pytest.mark.skipif(not os.environ.get("TEDAUDIT_DATA"), reason="TEDAUDIT_DATA is not set")
-def test_the_published_files_have_their_known_sizes():
-    corpus = Sst2().load()
+def test_the_published_files_have_their_known_sizes(corpora):
+    corpus = Sst2(path=str(corpora / "sst2")).load()
     sizes = {
         note.split(":")[0]: note.split(" of ")[1].split(" ")[0] for note in corpus.notes if "distinct" in note
     }

@@ -1,6 +1,5 @@
 import gzip
 import json
-import os
 
 import pytest
 
@@ -139,9 +138,8 @@ def test_without_path_and_root_the_origin_is_named(monkeypatch):
         Trustpilot().load()
 
 
-@pytest.mark.skipif(not os.environ.get("TEDAUDIT_DATA"), reason="TEDAUDIT_DATA is not set")
-def test_the_published_subset_has_its_known_sizes():
-    corpus = Trustpilot().load()
+def test_the_published_subset_has_its_known_sizes(corpora):
+    corpus = Trustpilot(path=str(corpora / "trustpilot")).load()
     sizes = {
         note.split(":")[0]: note.split(" of ")[1].split(" ")[0] for note in corpus.notes if "distinct" in note
     }

@@ -67,16 +67,17 @@ def test_an_experiment_runs_at_the_smallest_scale(name, place):
 
 @pytest.mark.parametrize("scale", ["full", "zoo", "smoke"])
 def test_without_models_the_zoo_is_named_where_its_models_are_used(scale, tmp_path, monkeypatch):
+    experiment = load("fig-snr", scale, {"corpora": ["demo"]})  # others are not shipped
     find, gone = importlib.util.find_spec, {"torch", "tedaudit_zoo"}
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name in gone else find(name, *rest)
     )
     with pytest.raises(ModelError, match=r"pip install 'tedaudit\[models\]'") as refused:
-        reproduce(load("fig-snr", scale), Workspace(tmp_path))
+        reproduce(experiment, Workspace(tmp_path))
     assert ("pip install tedaudit-zoo" in str(refused.value)) == (scale != "full")
     gone.remove("tedaudit_zoo")
     with pytest.raises(ModelError, match=r"pip install 'tedaudit\[models\]'\.$"):
-        reproduce(load("fig-snr", scale), Workspace(tmp_path))
+        reproduce(experiment, Workspace(tmp_path))
 
 
 def test_one_more_attack_rewrites_nothing_again(place):

@@ -1,7 +1,6 @@
 """Recipes are scripts beside the package: their folder is put on the path."""
 
 import lzma
-import os
 import random
 import sys
 from itertools import islice
@@ -12,7 +11,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "recipes"))
 
-DATA = os.environ.get("TEDAUDIT_DATA", "")
 LINES = {
     "text/gutenberg.txt.xz": 150, "text/tatoeba.txt.xz": 150, "text/wikitext2.txt.xz": 150,
     "text/paraphrases.tsv.xz": 300, "snli/entailment.tsv": 300, "snips/snips_2017_train.csv": 300,
@@ -21,15 +19,15 @@ LINES = {
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
+def data(corpora, tmp_path_factory):
     """The beginning of every file of the public text: a dry run reads some of them whole."""
-    if not Path(DATA, "text").is_dir():
+    if not (corpora / "text").is_dir():
         pytest.skip("TEDAUDIT_DATA has no public text")
     folder = tmp_path_factory.mktemp("data")
     for name, count in LINES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         compressed = name.endswith(".xz")
-        with (lzma.open if compressed else open)(Path(DATA, name), "rb") as whole:
+        with (lzma.open if compressed else open)(corpora / name, "rb") as whole:
             first = b"".join(islice(whole, count))
         if name.startswith("ud-ewt"):
             first = first[: first.rindex(b"\n\n") + 2]  # whole sentences
