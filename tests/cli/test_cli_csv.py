@@ -1,11 +1,18 @@
 """CSV files: no cell is a formula to a spreadsheet, numbers stay numbers, what tedaudit reads is whole."""
 
 import csv
+import io
 import json
 import re
+import tempfile
+from pathlib import Path
 
+import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from command_line import call
 from tedaudit.mechanisms.recorded import Recorded
 from tedaudit.studies.link.table import ColumnNames, read_release
 
@@ -13,6 +20,11 @@ TEXTS = [
     f"{mark}{who} {what}" for mark in ("=", "+", "-", "@", "'=", "", "''-", "- ")
     for who in ("ann", "bob", "cat") for what in ("HYPERLINK(A1)", "1+1")
 ]  # fmt: skip
+BREAKS = ("\r", "\n", "\r\n", "\n\r", "\r\r")
+NASTY = [
+    f"{name}{mark}{brk}{more}" for name, brk in zip("abcde", BREAKS, strict=True)
+    for mark, more in (("x", "=1+1"), ("-", "'@A1"), ('"', '"=1+1"'), (",", "\t+1"), ("\0", "-5"), ("y", "z"))
+] + [f"{brk}=1+1" for brk in BREAKS]  # fmt: skip
 NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
 
 
@@ -73,3 +85,68 @@ def test_what_is_found_in_a_run_or_a_table_is_written_without_a_formula(command,
     assert command("link", "own.csv", "--texts", "--no-pdf", "-q", "-o", "study")[0] == 0
     assert formulas(here / "study" / "records.csv") == []
     assert "'=0" in read_cells(here / "study" / "records.csv")
+
+
+# --- Texts that break a line, and hold what a csv is made of.
+
+
+def read_everywhere(content):
+    """Return the rows, which Python and polars must read alike; whoever ignores quotes finds no formula."""
+    text = content.decode()
+    rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    frame = pl.read_csv(content, infer_schema=False).fill_null("")
+    assert [frame.columns, *map(list, frame.rows())] == rows
+    assert not [c for row in rows for c in row if re.match(r"[=+\-@\t\r]", c) and not NUMBER.fullmatch(c)]
+    assert not re.search(r"""(?:^|[\r\n])"*[=+\-@\t]""", text)
+    return rows
+
+
+def write_texts(file, texts):
+    """Write texts with ids, so that no line of a table begins with a text unless a text breaks it."""
+    rows = [{"id": str(row), "text": text} for row, text in enumerate(texts)]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def check_rewritten(folder, texts):
+    """Rewrite texts, read what came out in every way, and rewrite that again."""
+    write_texts(folder / "texts.jsonl", texts)
+    flags = ("--column", "text", "-m", "identity", "-q")
+    for name, more in {"released.csv": (), "paired.csv": ("--pairs",)}.items():
+        assert call("rewrite", folder / "texts.jsonl", *flags, *more, "-o", folder / name) == 0
+        assert len(read_everywhere((folder / name).read_bytes())) == len(texts) + 1
+        back = ("--column", "rewrite", "-m", "identity", "-q", "-o", folder / f"{name}.jsonl")
+        assert call("rewrite", folder / name, *back) == 0
+        lines = (folder / f"{name}.jsonl").read_text("utf-8").rstrip("\n").split("\n")
+        assert [json.loads(line)["rewrite"] for line in lines] == texts
+    assert list(read_release(folder / "paired.csv", ColumnNames()).originals) == [
+        t for t in texts if t.split()
+    ]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.text(st.sampled_from("=+-@\t\r\n'\",;\0 a1.é\u2028")), min_size=2, max_size=5))
+def test_any_text_comes_back_from_a_csv_as_it_was(texts):
+    with tempfile.TemporaryDirectory() as folder:
+        check_rewritten(Path(folder), ["one", "two", *texts])
+
+
+def test_texts_that_break_lines_come_back_from_a_csv_as_they_were(here):
+    check_rewritten(here, NASTY)
+
+
+def test_no_table_of_a_run_or_a_study_is_cut_where_a_text_breaks_a_line(command, here):
+    write_texts(here / "texts.jsonl", NASTY)
+    corpus = ("--set", "corpus.name=files", "--set", "corpus.path=texts.jsonl", "--set", "corpus.column=text")
+    assert command("run", "-m", "identity", *corpus, "-t", "40", "-q", "-o", "made")[0] == 0
+    assert command("export", "made", "--what", "trials", "--texts", "--out", "trials.csv")[0] == 0
+    assert len(read_everywhere((here / "trials.csv").read_bytes())) > 40
+    assert command("records", "made", "--count", "40", "-t", "10", "-q", "--csv", "records.csv")[0] == 0
+    assert len(read_everywhere((here / "records.csv").read_bytes())) > 20
+    pairs = [{"id": row, "original": text, "rewrite": text} for row, text in enumerate(NASTY)]
+    (here / "own.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in pairs))
+    assert command("link", "own.jsonl", "--texts", "--no-pdf", "-q", "-o", "study")[0] == 0
+    [names, *rows] = read_everywhere((here / "study" / "records.csv").read_bytes())
+    assert len(rows) == len(NASTY)
+    assert {row[names.index("original")].replace("'", "") for row in rows} == {
+        text.replace("'", "") for text in NASTY
+    }

@@ -1,5 +1,4 @@
 import bz2
-import csv
 import gzip
 import lzma
 import subprocess
@@ -10,7 +9,7 @@ import pytest
 
 from refused_tables import refusal
 from tedaudit.errors import CorpusError
-from tedaudit.text.readers import choose_column, guard_cell, read_bytes, read_table, table_format
+from tedaudit.text.readers import choose_column, csv_line, guard_cell, read_bytes, read_table, table_format
 
 CSV = 'text,label\n"rain, all day",01\nsun at noon,1e3\n'
 
@@ -266,24 +265,28 @@ def test_a_first_row_of_texts_is_not_printed_as_names(tmp_path):
         assert "Zebu" not in refusal(tmp_path / "a.csv")
 
 
-FORMULAS = ["=1+1", "+1 (555) 0100", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''-x", "- a list", "-"]
-PLAIN = ["a = b", "'tis", "", "-5", "+3.5", "-1e-3", ".5", "5-3", " =1", "''", "'"]
+FORMULAS = ["=1+1", "+1 (555) 0100", "-2+3", "@SUM(A1)", "\t=1", "\r1", "'=1", "''-x", "- a list", "-"]
+PLAIN = [
+    "a = b", "'tis", "", "-5", "+3.5", "-1e-3", ".5", "5-3", " =1", "''", "'", "a\rb", "a\n'b\r\n", '"-5"',
+]  # fmt: skip
+LINES = {"a\r=1": "a\r'=1", "\n-5": "\n'-5", "-\r\n'@": "'-\r\n''@", "\r=1": "'\r'=1", 'a\r"=1': "a\r'\"=1"}
 
 
 def test_a_cell_that_a_spreadsheet_would_run_is_guarded_and_numbers_are_not():
     for cell in FORMULAS:
         assert guard_cell(cell) == f"'{cell}"
+    for cell, guarded in LINES.items():
+        assert guard_cell(cell) == guarded
     for cell in (*PLAIN, -5, -0.5, None, True):
         assert guard_cell(cell) is cell
 
 
 @pytest.mark.parametrize("last", ["rewrite,error", "error,rewrite", "original,rewrite"])
 def test_the_guard_is_taken_off_what_tedaudit_wrote_and_off_nothing_else(tmp_path, last):
-    file, cells = tmp_path / "a.csv", [*FORMULAS, *PLAIN]
+    file, cells = tmp_path / "a.csv", [*FORMULAS, *PLAIN, *LINES]
     with file.open("w", newline="", encoding="utf-8") as out:
-        table = csv.writer(out)
-        table.writerow([guard_cell("=id"), *last.split(",")])
-        table.writerows([guard_cell(cell), guard_cell(cell), "x"] for cell in cells)
+        out.write(csv_line(["=id", *last.split(",")]))
+        out.writelines(csv_line([cell, cell, "x"]) for cell in cells)
     read = read_table(file)
     is_own = last == "rewrite,error"
     expected = cells if is_own else [guard_cell(cell) for cell in cells]

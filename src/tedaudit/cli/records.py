@@ -170,16 +170,10 @@ def _count_rows(result: "AuditResult") -> int:
 
 
 def _make_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    import csv
-    import io
+    from tedaudit.text.readers import csv_line
 
-    from tedaudit.text.readers import guard_cell
-
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(rows[0]) if rows else [])
-    writer.writeheader()
-    writer.writerows({name: guard_cell(value) for name, value in row.items()} for row in rows)
-    return out.getvalue().encode("utf-8", "replace")
+    lines = [*rows[:1], *(row.values() for row in rows)]
+    return "".join(map(csv_line, lines)).encode("utf-8", "replace")
 
 
 # --- The command that says what an adversary that knows the mechanism learns.

@@ -1,7 +1,6 @@
 """Rewrites texts for release: the noise must be secret, so it comes from fresh system entropy."""
 
 import codecs
-import csv
 import io
 import json
 import secrets
@@ -16,7 +15,7 @@ from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.abilities import HasOwnEpsilons
 from tedaudit.plugins.extras import name_needs
 from tedaudit.seeding import derive
-from tedaudit.text.readers import guard_cell
+from tedaudit.text.readers import csv_line
 from tedaudit.types import Draw, Mechanism, Rewrite
 
 Format = Literal["csv", "jsonl", "txt"]
@@ -162,9 +161,8 @@ def write_released(
     columns: tuple[str, ...] = ("row", "draw", "epsilon", "rewrite", "error")
     if beside is not None:
         columns = (*beside, "rewrite", "error")
-    table = csv.writer(out, lineterminator="\n")
     if form == "csv":
-        table.writerow(map(guard_cell, columns))
+        out.write(csv_line(columns))
     for item in released:
         text, error = item.rewrite.text, item.rewrite.error
         rows += 1
@@ -173,7 +171,7 @@ def write_released(
         if beside is not None:
             values = (*(column[item.row] for column in beside.values()), text, error)
         if form == "csv":
-            table.writerow(map(guard_cell, values))
+            out.write(csv_line(values))
         elif form == "jsonl":
             out.write(json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False) + "\n")
         else:

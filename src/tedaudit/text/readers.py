@@ -1,10 +1,11 @@
-"""Read tables of texts: csv, tsv, jsonl, parquet and txt, plain or compressed, into columns.
+"""Read tables of texts: csv, tsv, jsonl, parquet and txt, plain or compressed; write rows of a csv.
 
 Every value of a csv or tsv stays the string it is in the file; a tsv has no quoting; a txt has one
 text per line. Errors name the file and, if possible, the line.
 
-A cell of a csv that a spreadsheet would run as a formula is written with an apostrophe before it. It is taken
-off again from files that `tedaudit rewrite` wrote, and from no other: elsewhere it may be part of a text.
+A cell of a csv that a spreadsheet would run as a formula is written with an apostrophe before it, and so is a
+line inside a cell, which a program that does not know the quotes takes for a row. It is taken off again from
+files that `tedaudit rewrite` wrote, and from no other: elsewhere it may be part of a text.
 """
 
 import csv
@@ -29,21 +30,37 @@ TEXT_NAMES = (
     *("body", "comment", "query", "question", "post", "tweet", "transcript", "input", "source"),
 )
 
-FORMULA = r"^'*[=+\-@\t\r]"
-"""How a cell begins that a spreadsheet runs; with apostrophes, so that taking one off gives the cell back."""
+_MARKS = r"[=+\-@\t\r]"
+FORMULA = rf"(?:^|[\r\n])['\"]*{_MARKS}"
+"""What every cell has that needs an apostrophe, and few others: `guard_cell` knows which."""
+_CELL = re.compile(rf"'*{_MARKS}")  # apostrophes too, so that taking one off gives the cell back
+_LINE = re.compile(rf"([\r\n])(?=['\"]*{_MARKS})")  # quotes, which a program that ends the row here may drop
+_GUARDED_LINE = re.compile(rf"([\r\n])'(?=['\"]*{_MARKS})")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _RELEASED = ("rewrite", "error")  # the last columns of what `tedaudit rewrite` writes
 
 
 def guard_cell(value: Any) -> Any:
     """Return the value of a cell of a csv so that no spreadsheet runs it; numbers stay as they are."""
-    if not isinstance(value, str) or _NUMBER.fullmatch(value) or not re.match(FORMULA, value):
+    if not isinstance(value, str) or _NUMBER.fullmatch(value):
         return value
-    return f"'{value}"
+    guarded = _LINE.sub(r"\1'", value)
+    return f"'{guarded}" if _CELL.match(value) else guarded
 
 
 def _take_guard_off(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and re.match(FORMULA, cell) else cell
+    whole = cell[1:] if cell.startswith("'") and _CELL.match(cell) else cell
+    return _GUARDED_LINE.sub(r"\1", whole)
+
+
+def csv_line(values: Iterable[Any]) -> str:
+    """Return a row of a csv, every cell guarded and its line feed included.
+
+    The csv module quotes a line break only if it is part of what ends a row: that has both, and is cut.
+    """
+    out = io.StringIO(newline="")
+    csv.writer(out).writerow(map(guard_cell, values))
+    return out.getvalue().removesuffix("\r\n") + "\n"
 
 
 def table_format(path: Path) -> str:

@@ -1,7 +1,5 @@
 """The folder of a link study: figures as JSON, a report, and the records as a table."""
 
-import csv
-import io
 import json
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from tedaudit.studies.link.telling import (
     tell_source,
     tell_title,
 )
-from tedaudit.text.readers import guard_cell
+from tedaudit.text.readers import csv_line
 
 FIGURES, REPORT, RECORDS, DOCUMENT = "link.json", "report.md", "records.csv", "committee.pdf"
 
@@ -94,11 +92,9 @@ def write_report(result: LinkResult, count: int = 10) -> str:
 
 def write_records(result: LinkResult, *, texts: bool = False) -> str:
     """Return all records as csv, those with the most evidence first; with `texts`, their texts too."""
-    out = io.StringIO(newline="")
-    table = csv.writer(out, lineterminator="\n")
     names = [name for found in result for name in (f"rank_{found.attack}", f"margin_{found.attack}")]
     more = ["original", "rewrite"] if texts else []
-    table.writerow(["id", "attack", "rank", "tied", "margin", "same_original", *names, *more])
+    lines = [csv_line(["id", "attack", "rank", "tied", "margin", "same_original", *names, *more])]
     release = result.release
     for record in result.rank_evidence():
         by_attack = [
@@ -109,8 +105,8 @@ def write_records(result: LinkResult, *, texts: bool = False) -> str:
         own = [release.originals[record.row], release.rewrites[record.row]] if texts else []
         row = [record.id, record.attack, _plain(record.rank), record.tied, _plain(record.margin),
                record.sharing, *by_attack, *own]  # fmt: skip
-        table.writerow(map(guard_cell, row))
-    return out.getvalue()
+        lines.append(csv_line(row))
+    return "".join(lines)
 
 
 def _plain(value: float) -> str:
