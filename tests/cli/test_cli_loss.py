@@ -6,8 +6,9 @@ import pytest
 
 from tiny_models import save_t5
 
-RUN = ("run", "-m", "word-rr", "--set", "word-rr.slots=3", "-e", "4", "-c", "texts.txt", "--lambda", "0",
-       "-t", "200", "-q", "--out", "made")  # fmt: skip
+AUDIT = ("run", "-m", "word-rr", "--set", "word-rr.slots=3", "-e", "4", "--lambda", "0", "-q")
+RUN = (*AUDIT, "-c", "texts.txt", "-t", "200", "--out", "made")
+OF_A_TABLE = (*AUDIT, "-c", "t.csv", "-t", "60", "--out", "made")
 
 
 def test_losses_of_a_run_without_likelihoods_are_computed_from_its_rewrites(command, here):
@@ -18,6 +19,64 @@ def test_losses_of_a_run_without_likelihoods_are_computed_from_its_rewrites(comm
     assert "what an adversary that knows the mechanism learns" in out
     assert "4 per word" in out
     assert made == {p.name: p.stat().st_mtime_ns for p in (here / "made" / "rewrites").rglob("*.parquet")}
+
+
+ADDED = ("checksum", "written", "looks", "models", "attacks")  # what a look, and an attack more, may change
+
+
+def settle(told):
+    """Return what a manifest says, at any depth, but for what may change."""
+    if not isinstance(told, dict):
+        return told
+    return {key: settle(value) for key, value in told.items() if key not in ADDED}
+
+
+@pytest.fixture
+def labelled(here):
+    """A folder with a table of texts that have a label."""
+    rows = [(text, ("boat" in text) * 1) for text in (here / "texts.txt").read_text().splitlines()]
+    (here / "t.csv").write_text("text,topic\n" + "".join(f"{text},{label}\n" for text, label in rows))
+    return here
+
+
+@pytest.mark.parametrize("corpus", ["t.csv", "demo", ""])
+@pytest.mark.parametrize("folder", ["made", "here", "moved"])
+def test_an_attack_that_is_added_leaves_what_determines_the_run_as_it_was(
+    command, labelled, corpus, folder, monkeypatch
+):
+    """Of whatever corpus, and from wherever the run is named; a study of its texts can follow."""
+    named = ("-c", corpus, *(("--set", "corpus.size=60") if corpus == "demo" else ())) if corpus else ()
+    assert command(*AUDIT, *named, "-t", "60", "--out", "made", "-a", "lexical")[0] == 0
+    before = json.loads((labelled / "made" / "manifest.json").read_text())
+    if folder == "moved":
+        (labelled / "made").rename(labelled / "moved")
+        (labelled / "t.csv").unlink()
+    place = labelled / folder.replace("here", "made")
+    assert command("loss", place if folder == "here" else place.name, "-q")[0] == 0
+    after = json.loads((place / "manifest.json").read_text())
+    assert settle(after) == settle(before)
+    assert after["spec"]["attacks"] == [*before["spec"]["attacks"], {"name": "likelihood", "label": ""}]
+    assert [after["looks"][: len(before["looks"])], len(after["looks"])] == [before["looks"], 2]
+    if folder != "moved":
+        study = ("utility", "--run", place.name, "--task", "topic", "--classifier", "tfidf", "--seeds", "1")
+        assert command(*study, "-q")[0] == 0
+
+
+GOING_ON = {
+    "records": ("records", "made", "-t", "10", "--count", "5"), "replay": ("replay", "made", "0"),
+    "worst": (*OF_A_TABLE, "--worst", "2", "--worst-trials", "10"),
+    "utility": ("utility", "--run", "made", "--task", "topic", "--classifier", "tfidf", "--seeds", "1"),
+    "leaks": ("leaks", "made", "-t", "50"), "report": ("report", "made"), "loss": ("loss", "made"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("going_on", GOING_ON)
+def test_no_command_that_goes_on_with_a_run_changes_what_determines_it(command, labelled, going_on):
+    assert command(*OF_A_TABLE)[0] == 0
+    before = json.loads((labelled / "made" / "manifest.json").read_text())
+    assert command(*GOING_ON[going_on])[0] == 0
+    after = json.loads((labelled / "made" / "manifest.json").read_text())
+    assert settle(after) == settle(before)
 
 
 def test_losses_that_are_there_are_read_and_nothing_is_written(command, here):

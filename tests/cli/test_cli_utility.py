@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import tedaudit
 from command_line import process
 
 SMALL = ("--set", "corpus.size=200", "--classifier", "tfidf", "--seeds", "2")
@@ -46,6 +47,16 @@ def test_an_audit_lends_its_settings_and_its_report_shows_the_result(tmp_path, t
     assert [(row["mechanism"], row["epsilon"]) for row in rows] == [("word-rr", 2), ("word-rr", 8)]
     assert typed("report", "runs/x", "--no-figures")[0] == 0
     assert '"task":"topic F1"' in (tmp_path / "runs/x/report.html").read_text()
+
+
+def test_an_audit_of_texts_given_in_python_takes_the_corpus_that_is_asked_for(tmp_path, typed, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = tedaudit.load_corpus("demo", size=200).texts
+    tedaudit.audit("word-rr", texts, epsilon=8, trials=50, attack="lexical", encoder="lexical", out="runs/x")
+    study = ("utility", "--run", "runs/x", "--task", "topic", *SMALL[2:4], "--seeds", 1, "-q")
+    code, _, err = typed(*study)
+    assert (code, "--corpus" in err) == (2, True)
+    assert typed(*study, "--corpus", "demo")[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def utility(
     }  # fmt: skip
     check_limit_gates("utility", fail_on, fail_above, _OUTCOMES)
     audit = None if run is None else check_run(run).manifest()["spec"]
-    base = _choose_base(spec, audit, run)
+    base = _choose_base(spec, audit, run, is_named=corpus is not None)
     if run is not None and spec is None:
         taken = {key: value for key, value in base.items() if not flags.get(_FLAGS.get(key, key))}
         confirm_code(list_code(taken), run, yes=yes)
@@ -125,15 +125,17 @@ def utility(
         pass_limit(result.judge_limit(fail_above), fail_on, fail_above)
 
 
-def _choose_base(spec: Path | None, audit: dict[str, Any] | None, run: Path | None) -> dict[str, Any]:
-    """Return the settings that flags override: those of a file or of an audit, or none."""
+def _choose_base(
+    spec: Path | None, audit: dict[str, Any] | None, run: Path | None, *, is_named: bool
+) -> dict[str, Any]:
+    """Return the settings that flags override, the corpus if it `is_named`: of a file, an audit, or none."""
     from tedaudit.spec.model import read_spec
 
     if spec is not None:
         return read_spec(spec)
     if audit is None or run is None:
         return {}
-    if (audit.get("corpus") or {}).get("name") == "given":
+    if not is_named and (audit.get("corpus") or {}).get("name") == "given":
         raise SpecError(
             f"'{run}' was made from texts given in Python, which have no labels: name a corpus with --corpus."
         )

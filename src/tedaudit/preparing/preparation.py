@@ -118,7 +118,7 @@ class PreparedAudit:
             {
                 "name": self.spec.name,
                 "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "spec": describe_spec(self.spec),
+                "spec": _describe_spec(self.spec, kept.get("spec", {})),
                 "corpus": {
                     "name": self.corpus.name,
                     "fingerprint": self.corpus.fingerprint,
@@ -143,12 +143,18 @@ def _drop_empty(cautions: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     return {label: list(sentences) for label, sentences in cautions.items() if sentences}
 
 
-def describe_spec(spec: AuditSpec) -> dict[str, Any]:
-    """Return an audit as its manifest holds it.
+class _Restored(Given):
+    """The texts of a run as it has them: where they come from is known to its manifest alone."""
+
+
+def _describe_spec(spec: AuditSpec, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an audit as its manifest holds it; a restored one is where and about what it always was.
 
     The engine is left out: whoever goes on with a run of others sends its texts to no cluster of theirs.
     """
-    return spec.model_dump(mode="json", by_alias=True, fallback=describe_object, exclude={"engine"})
+    told = spec.model_dump(mode="json", by_alias=True, fallback=describe_object, exclude={"engine"})
+    is_restored = spec.corpus is not None and isinstance(spec.corpus.live, _Restored)
+    return told | {key: kept[key] for key in ("corpus", "out") if is_restored and key in kept}
 
 
 def prepare(spec: AuditSpec) -> PreparedAudit:
@@ -216,7 +222,7 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
 
 def restore_audit(run: RunDirectory) -> AuditSpec:
     """Return the audit of a run on its texts as the run has them, whatever became of their file."""
-    corpus = {"name": "given", "live": Given(run.corpus())}
+    corpus = {"name": "given", "live": _Restored(run.corpus())}
     return parse_spec({**run.manifest()["spec"], "corpus": corpus, "out": str(run.root)})
 
 
