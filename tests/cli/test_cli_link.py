@@ -1,6 +1,7 @@
 """link as its users meet it: a table in, figures, gates and files out, and nothing leaves the machine."""
 
 import csv
+import json
 import os
 import socket
 
@@ -87,12 +88,34 @@ def test_the_gate_has_the_codes_of_every_gate(release, typed):
     assert typed(*flags, "--fail-above", "-1")[0] == 2
 
 
+def test_a_private_column_that_cannot_be_guessed_is_told_and_passes_no_gate_in_silence(release, typed):
+    with (release / "pairs.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["person", "before", "after", "ward", "gender"])
+        for number, text in enumerate(TEXTS):
+            table.writerow([f"p{number}", text, text, "north", "fm"[number % 2]])
+    flags = (*PAIRS, "--no-pdf", "--private", "ward", "--private", "gender", "-o", "study")
+    code, out, _ = typed(*flags)
+    told = " ".join(out.split())
+    assert code == 0
+    assert "'ward' has only one value" in told
+    assert "'gender': a classifier" in told
+    assert "'ward' has only one value" in (release / "study" / "report.md").read_text()
+    assert json.loads((release / "study" / "link.json").read_text())["not_inferred"][0]["column"] == "ward"
+    code, _, told = typed(*flags, "--fail-above", "40")
+    assert code == 0
+    assert "'ward' guessed: not tested: 'ward' has only one value" in " ".join(told.split())
+    assert typed(*flags, "--fail-above", "40", "--fail-on", "not-tested")[0] == 1
+
+
 @pytest.mark.parametrize(
     ("gate", "told"),
     [
-        (("--fail-on", "violated"), "'violated'. `link` cannot find that. It is one of: out-of-reach."),
+        (
+            ("--fail-on", "violated"),
+            "'violated'. `link` cannot find that. It is one of: not-tested, out-of-reach.",
+        ),
         (("--fail-on", "violated", "--fail-above", "1"), "`link` tests no claim: --fail-above 2.0 fails if"),
-        (("--fail-on", "not-tested", "--fail-above", "1"), "`link` cannot find that"),
         (("--fail-on", "out-of-reac", "--fail-above", "1"), "Did you mean 'out-of-reach'?"),
         (("--fail-on", "out-of-reach"), "out-of-reach is about a limit, and there is none. `link` tests no"),
     ],

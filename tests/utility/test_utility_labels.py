@@ -2,10 +2,13 @@
 
 import pytest
 
+from tedaudit.corpora.files import Given
 from tedaudit.errors import CorpusError, SpecError
 from tedaudit.types import Corpus, Split
 from tedaudit.utility.labels import take_labels
 from tedaudit.utility.settings import parse_utility
+from tedaudit.utility.study import run_study
+from tedaudit.utility.telling import tell
 from tiny_study import make_study
 
 
@@ -91,3 +94,77 @@ def test_the_classifier_is_the_zoos_if_the_zoo_is_installed(monkeypatch):
     pytest.importorskip("tedaudit_zoo")
     monkeypatch.delenv("TEDAUDIT_ZOO")
     assert parse_utility(bare).classifier == "zoo:mlm"
+
+
+# --- A column from which nothing can be learnt: it is told, and the others are studied.
+
+FEW = 60
+
+
+def columns_of(**columns):
+    """Return a corpus with a split to test on, of which a third are labelled as the columns say."""
+    texts = [f"text {n} about {'rain' if n % 2 else 'sun'}" for n in range(FEW)]
+    sides = {"train": range(FEW)[: FEW * 2 // 3], "test": range(FEW)[FEW * 2 // 3 :]}
+    return Corpus("small", {
+        side: Split(tuple(texts[n] for n in rows), {
+            name: tuple(values[n] for n in rows) for name, values in columns.items()
+        })
+        for side, rows in sides.items()
+    })  # fmt: skip
+
+
+GOOD = {"mood": ["good", "bad"] * (FEW // 2), "gender": ["f", "f", "m"] * (FEW // 3)}
+LEARNT = range(FEW * 2 // 3)
+IMPOSSIBLE = {
+    "one": (["a"] * FEW, "only one class"),
+    "rare": (["a" if n in LEARNT else "ab"[n % 2] for n in range(FEW)], "'b' (10)"),
+    "distinct": ([f"v{n}" for n in range(FEW)], "does not look like a label"),
+    "empty": ([""] * FEW, "has no label"),
+    "unlabelled test": (["ab"[n % 2] if n in LEARNT else None for n in range(FEW)], "has no label"),
+    "beside": (["ab"[n % 2] if n < 2 or n > 50 else "" for n in range(FEW)], "does not look like a label"),
+}
+
+
+def study_of(columns, out, **changes):
+    given = {"name": "given", "live": Given(columns_of(**columns))}
+    return run_study(make_study(out, corpus=given, mechanisms=["word-rr"], private_records=20, **changes))
+
+
+@pytest.mark.parametrize("role", ["tasks", "private"])
+@pytest.mark.parametrize("kind", IMPOSSIBLE)
+def test_a_column_from_which_nothing_can_be_learnt_loses_nothing_of_the_others(kind, role, tmp_path):
+    values, told = IMPOSSIBLE[kind]
+    roles = {"tasks": ["mood"], "private": ["gender"]}
+    alone = study_of(GOOD, tmp_path / "alone", **roles)
+    found = study_of({kind: values, **GOOD}, tmp_path / "s", **{**roles, role: [kind, *roles[role]]})
+    assert (found.measured, found.tasks) == (alone.measured, alone.tasks)
+    [sentence] = [s for s in tell(found)[0].sentences if f"'{kind}'" in s]
+    assert told in sentence
+    assert [one["column"] for one in found.to_dict()["not_learnt"]] == [kind]
+    untested = [name for name, verdict in found.judge_limit(5).items() if verdict.name == "not tested"]
+    assert untested == ([f"'{kind}'"] if role == "private" else [])
+
+
+def test_columns_that_no_text_has_together_are_not_learnt_together(tmp_path):
+    """Whatever was named first is kept, with all its texts."""
+    halves = [("ab"[n % 2], None) if n % 4 < 2 else (None, "cd"[n % 2]) for n in range(FEW)]
+    first, second = (list(values) for values in zip(*halves, strict=True))
+    found = take_labels(columns_of(first=first, second=second), make_study("x", tasks=["first", "second"]))
+    assert (list(found.labels), len(found.train)) == (["first"], len(LEARNT) // 2)
+    assert "folder of its own" in str(found.not_learnt[0])
+
+
+def test_a_study_in_which_nothing_can_be_learnt_is_an_error_that_names_every_column(tmp_path):
+    columns = {kind: values for kind, (values, _) in IMPOSSIBLE.items()}
+    with pytest.raises(CorpusError) as refused:
+        study_of(columns, tmp_path / "s", tasks=list(columns))
+    assert all(f"'{kind}'" in str(refused.value) for kind in columns)
+    assert "Name other columns" in str(refused.value)
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_class_that_nobody_could_learn_is_named_with_its_number(tmp_path):
+    mood = ["good" if n % 2 else "bad" if n in LEARNT or n % 4 else "grim" for n in range(FEW)]
+    found = study_of({**GOOD, "mood": mood}, tmp_path / "s", tasks=["mood"], private=["gender"])
+    [sentence] = [s for s in tell(found)[0].sentences if "'grim' (5)" in s]
+    assert "'mood'" in sentence

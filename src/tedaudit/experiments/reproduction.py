@@ -28,7 +28,7 @@ from tedaudit.store.files import make_folders
 from tedaudit.utility.results import caption
 from tedaudit.utility.settings import parse_utility
 from tedaudit.utility.study import run_study
-from tedaudit.utility.telling import describe_changes, figure, tell
+from tedaudit.utility.telling import describe_changes, figure, tell, tell_lacks
 
 _ZOO = "pip install tedaudit-zoo"
 
@@ -49,7 +49,8 @@ def train_on_rewrites(experiment: Experiment, workspace: Workspace) -> Outcome:
         )  # fmt: skip
         result = run_study(spec, workspace.progress)
         sections += [replace(section, title=f"{name}: macro F1", sentences=()) for section in tell(result)]
-        notes += [caption(result), *(f"{name}: {note}" for note in describe_changes(result))]
+        told = (*tell_lacks(result), *describe_changes(result))
+        notes += [caption(result), *(f"{name}: {note}" for note in told)]
         if not figures_missing():
             figures[name] = figure(result)
     return Outcome(tuple(sections), figures, tuple(notes))

@@ -9,14 +9,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from tedaudit.inference.encoders.lexical import choose_reading
 from tedaudit.inference.tuning import Tuning, body_checksum, train_and_predict
 from tedaudit.seeding import derive
+from tedaudit.text.plain_data import PlainData
+from tedaudit.text.readers import show_name
 from tedaudit.text.words import is_unspaced, split_words
 
 TFIDF = "tfidf"
+_MOST_NAMED = 5  # classes
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,45 @@ class TextEncoder:
 def choose_classifier(name: str, tuning: Tuning) -> Classifier:
     """Return the classifier that a string names; an encoder is loaded, and may fail, only when it is used."""
     return Tfidf() if name == TFIDF else TextEncoder(name, tuning)
+
+
+@dataclass(frozen=True, slots=True)
+class NotLearnt(PlainData):
+    """A label column from which nothing can be learnt, and why; `unseen` has its classes to test on alone."""
+
+    column: str
+    reason: str
+    unseen: tuple[tuple[str, int], ...] = ()
+    is_private: bool = True
+    in_json: ClassVar[str] = "column, is_private as private, reason, unseen_classes"
+
+    @property
+    def unseen_classes(self) -> dict[str, int]:
+        """How often each class is tested on that nobody could learn."""
+        return dict(self.unseen)
+
+    def __str__(self) -> str:
+        told = f"'{self.column}' {self.reason}"
+        return f"{told}; only to be tested on: {name_classes(self.unseen)}" if self.unseen else told
+
+
+def list_unseen(learnt: Sequence[str], tested: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Return the classes that nobody can learn, with how often they are tested on, frequent ones first."""
+    known = set(learnt)
+    counts = Counter(label for label in tested if label not in known)
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def name_classes(unseen: Sequence[tuple[str, int]]) -> str:
+    """Return classes with their number as one list; what may be a text is not quoted."""
+    named = [
+        f"'{label}' ({number:,})"
+        if show_name(label) == label
+        else f"one of {len(label):,} characters ({number:,})"
+        for label, number in unseen[:_MOST_NAMED]
+    ]
+    more = len(unseen) - len(named)
+    return ", ".join([*named, f"{more:,} more"] if more else named)
 
 
 def majority(labels: Sequence[str]) -> str:

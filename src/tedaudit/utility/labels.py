@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from tedaudit.seeding import derive, uniforms
 from tedaudit.store.files import key_of
 from tedaudit.text.readers import join_columns
 from tedaudit.types import Corpus, Split, fold_text
+from tedaudit.utility.classifiers import NotLearnt, list_unseen
 from tedaudit.utility.settings import UtilitySpec
 
 
@@ -28,6 +29,11 @@ class Labels:
         """The classes that can be learnt."""
         return sorted(set(self.train))
 
+    @property
+    def unseen(self) -> tuple[tuple[str, int], ...]:
+        """The classes of test texts that cannot, with their number."""
+        return list_unseen(self.train, self.test)
+
 
 @dataclass(frozen=True)
 class LabelledTexts:
@@ -39,6 +45,7 @@ class LabelledTexts:
     labels: Mapping[str, Labels]
     notes: tuple[str, ...]
     held_out_by: str = ""  # what chose the test texts, if there is no split for them
+    not_learnt: tuple[NotLearnt, ...] = ()  # columns that were asked for and have no labels above
 
     def determinants(self, task: str) -> dict[str, Any]:
         """Return the part of the data that determines a score."""
@@ -50,21 +57,71 @@ class LabelledTexts:
         }
 
 
+class _UselessError(CorpusError):
+    """A column from which nothing can be learnt, with advice in the message."""
+
+    def __init__(self, column: NotLearnt, message: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 def take_labels(corpus: Corpus, spec: UtilitySpec) -> LabelledTexts:
-    """Return the texts that have a label for every task; a limit takes the same ones for all mechanisms."""
+    """Return the texts that have a label for every task; a limit takes the same ones for all mechanisms.
+
+    A column from which nothing can be learnt is left out, and so is one that leaves too little to another
+    that was named before it: an error is only that nothing is left.
+    """
     if not spec.roles:
         columns = corpus.splits["train"].columns
         raise SpecError(
             f"Name what to learn: label columns in `tasks` (--task) or `private` (--private). "
             f"Corpus '{corpus.name}' has: {join_columns(columns)}."
         )
-    training, testing, notes = _choose_sides(corpus, spec)
+    try:
+        return _take(corpus, spec, list(spec.roles))
+    except _UselessError:
+        if len(spec.roles) == 1:
+            raise
+    kept: list[str] = []
+    left_out = []
+    for column in spec.roles:
+        obstacle = _find_obstacle(corpus, spec, kept, column)
+        if obstacle is None:
+            kept.append(column)
+        else:
+            left_out.append(replace(obstacle, is_private=column in spec.private))
+    if not kept:
+        raise CorpusError(
+            f"Nothing can be learnt from any column of corpus '{corpus.name}' that was named: "
+            f"{'; '.join(map(str, left_out))}. Name other columns (--task, --private), or raise the limit."
+        )
+    return replace(_take(corpus, spec, kept), not_learnt=tuple(left_out))
+
+
+def _find_obstacle(corpus: Corpus, spec: UtilitySpec, kept: Sequence[str], column: str) -> NotLearnt | None:
+    """Return why nothing can be learnt from a column, by itself or beside those that are kept; or None."""
+    try:
+        _take(corpus, spec, [column])
+    except _UselessError as error:
+        return error.column
+    try:
+        _take(corpus, spec, [*kept, column])
+    except _UselessError as error:
+        known = join_names(f"'{name}'" for name in kept)
+        reason = f"leaves too few texts that have a label in {known} too; study it in a folder of its own"
+        return NotLearnt(column, f"{reason} ({error.column})")
+    return None
+
+
+def _take(corpus: Corpus, spec: UtilitySpec, columns: Sequence[str]) -> LabelledTexts:
+    """Return the texts that have a label in all of some columns."""
+    training, testing, notes = _choose_sides(corpus, spec, columns)
     chosen = _sample(training.labelled, spec)
     labels = {
         task: Labels(
             _read_labels(training.split, task, chosen), _read_labels(testing.split, task, testing.labelled)
         )
-        for task in spec.roles
+        for task in columns
     }
     for task, classes in labels.items():
         _refuse_useless(corpus.name, task, classes)
@@ -89,7 +146,9 @@ class _Side:
     held_out_by: str = ""
 
 
-def _choose_sides(corpus: Corpus, spec: UtilitySpec) -> tuple[_Side, _Side, list[str]]:
+def _choose_sides(
+    corpus: Corpus, spec: UtilitySpec, columns: Sequence[str]
+) -> tuple[_Side, _Side, list[str]]:
     """Return what to train on and what to test on, by splits or by what is held out, with notes."""
     held: HeldOut | None = hold_out(corpus, spec) if is_needed(corpus, spec) else None
     if held is not None:
@@ -102,12 +161,13 @@ def _choose_sides(corpus: Corpus, spec: UtilitySpec) -> tuple[_Side, _Side, list
         notes = []
     sides = []
     for name, (split, own) in rows.items():
-        labelled = _keep_labelled(corpus, split, own, list(spec.roles))
+        labelled = _keep_labelled(corpus, split, own, columns)
         if not labelled:
             where = f"split '{name}'" if name == split else f"the {name}"
-            raise CorpusError(
+            raise _UselessError(
+                NotLearnt(columns[-1], f"has no label in {where}"),
                 f"No text in {where} of corpus '{corpus.name}' has a label for all of: "
-                f"{join_names(spec.roles)}. Study them one at a time, each in its own folder."
+                f"{join_names(columns)}. Name other columns, or another split (--test-split).",
             )
         if len(labelled) < len(own):
             left_out = f"{len(own) - len(labelled):,} of {len(own):,}"
@@ -161,15 +221,17 @@ def _read_labels(split: Split, task: str, rows: Sequence[int]) -> tuple[str, ...
 def _refuse_useless(corpus: str, task: str, labels: Labels) -> None:
     classes, texts = labels.classes, len(labels.train)
     if len(classes) < 2:
-        raise CorpusError(
-            f"Column '{task}' of corpus '{corpus}' has only one class among the {texts:,} training texts "
-            f"used ('{classes[0]}'): there is nothing to learn. Name another column, or raise the limit."
-        )
-    if len(classes) > texts / 2:
-        raise CorpusError(
-            f"Column '{task}' of corpus '{corpus}' has {len(classes):,} classes among {texts:,} training "
-            "texts: it does not look like a label. Name another column, or raise the limit."
-        )
+        reason = f"has only one class among the {texts:,} training texts used ('{classes[0]}')"
+        useless = NotLearnt(task, reason, labels.unseen)
+    elif len(classes) > texts / 2:
+        reason = f"has {len(classes):,} classes among {texts:,} training texts: it does not look like a label"
+        useless = NotLearnt(task, reason)
+    else:
+        return
+    raise _UselessError(
+        useless,
+        f"Nothing can be learnt of corpus '{corpus}': {useless}. Name another column, or raise the limit.",
+    )
 
 
 # --- Which texts a study tests on if its corpus has no split for that: those that a hash of a key chooses.

@@ -12,6 +12,7 @@ from tedaudit.reports.utility import PRIVATE, SCORE
 from tedaudit.results.family import judge_gate, leave_untested
 from tedaudit.results.verdict import Verdict
 from tedaudit.text.plain_data import PlainData, pick
+from tedaudit.utility.classifiers import NotLearnt
 from tedaudit.utility.matched import Guessed
 from tedaudit.utility.settings import Role
 
@@ -101,7 +102,15 @@ class Task:
     classes: int
     upper: Scores
     lower: float
-    in_json: ClassVar[str] = "name as column, title as task, role, classes, upper, lower"
+    unseen: tuple[
+        tuple[str, int], ...
+    ] = ()  # classes of test texts that nobody could learn, with their number
+    in_json: ClassVar[str] = "name as column, title as task, role, classes, upper, lower, unseen_classes"
+
+    @property
+    def unseen_classes(self) -> dict[str, int]:
+        """How many test texts each class has that nobody could learn."""
+        return dict(self.unseen)
 
     @property
     def title(self) -> str:
@@ -145,9 +154,10 @@ class UtilityResult(PlainData):
     notes: tuple[str, ...]
     note: str = ""
     held_out_by: str = ""  # what chose the test texts, if the corpus has no split for them
+    not_learnt: tuple[NotLearnt, ...] = ()  # columns that were asked for, and left out
     in_json: ClassVar[str] = (
         "name, corpus, classifier, seeds, sizes.0 as train, sizes.1 as test, note, caption, notes, "
-        "held_out_by, tasks, rows"
+        "held_out_by, tasks, not_learnt, rows"
     )
 
     def __iter__(self) -> Iterator[Measurement]:
@@ -179,14 +189,18 @@ class UtilityResult(PlainData):
         ]
 
     def judge_limit(self, limit: float) -> dict[str, Verdict]:
-        """Return whether the bound of each private column is above a limit; all bounds share the error."""
+        """Return whether the bound of each private column is above a limit; all bounds share the error.
+
+        A column from which nothing could be learnt is not tested.
+        """
+        left_out = {f"'{one.column}'": leave_untested(str(one)) for one in self.not_learnt if one.is_private}
         private = [m for m in self if self.task(m.task).role == "private"]
         return {
             m.name: NOT_GUESSED
             if m.guessed is None
             else judge_gate([m.guessed.row], m.guessed.error, limit)[0]
             for m in private
-        }
+        } | left_out
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; an epsilon of null means that the mechanism takes none."""

@@ -123,11 +123,13 @@ class _Study:
         folder: StudyFolder,
     ) -> None:
         self._spec, self._corpus, self._data = spec, corpus, data
+        self._roles = {task: role for task, role in spec.roles.items() if task in data.labels}
+        self._private = [task for task, role in self._roles.items() if role == "private"]
         self._classifier, self._folder = classifier, folder
         own = read_by(data.test) if isinstance(classifier, Tfidf) else {}
         self._classifier_key = {**classifier.determinants(), **own}
         self._tested = (
-            choose_tested(data.test, spec.private_records, spec.seed) if spec.private else ()
+            choose_tested(data.test, spec.private_records, spec.seed) if self._private else ()
         )  # test texts
         self._error = 0.0  # of each bound and each end of a gain
         self._done = self._total = 0
@@ -135,7 +137,7 @@ class _Study:
 
     def check(self, rewriters: Sequence[Rewriter]) -> None:
         """Refuse tables that were made with other settings."""
-        for task in self._spec.roles:
+        for task in self._roles:
             self._find_scores(task, None, NO_EPSILON).check()
             for rewriter in rewriters:
                 for epsilon in rewriter.epsilons:
@@ -159,23 +161,23 @@ class _Study:
         """Compute what is missing and return the result."""
         spec, data = self._spec, self._data
         self._progress = progress
-        self._total = len(spec.roles) * spec.seeds + sum(
+        self._total = len(self._roles) * spec.seeds + sum(
             len(rewriter.epsilons)
             * (
                 sum(len(texts.positions) * texts.replicates for texts in self._list_texts(rewriter))
-                + len(spec.roles) * spec.seeds
-                + (len(spec.private) if self._is_guessed(rewriter) else 0)
+                + len(self._roles) * spec.seeds
+                + (len(self._private) if self._is_guessed(rewriter) else 0)
             )
             for rewriter in rewriters
         )
-        guessed = sum(len(one.epsilons) * len(spec.private) for one in rewriters if self._is_guessed(one))
+        guessed = sum(len(one.epsilons) * len(self._private) for one in rewriters if self._is_guessed(one))
         self._error = spec.alpha / 2 / max(1, guessed)
-        tasks = tuple(self._measure_task(task) for task in spec.roles)
+        tasks = tuple(self._measure_task(task) for task in self._roles)
         measured = [scores for rewriter in rewriters for scores in self._measure(rewriter)]
         return UtilityResult(
             spec.name, spec.folder, self._corpus.name, spec.classifier, (len(data.train), len(data.test)),
             tasks, tuple(measured), (*self._corpus.notes, *data.notes), spec.note,
-            data.held_out_by,
+            data.held_out_by, data.not_learnt,
         )  # fmt: skip
 
     def _measure_task(self, task: str) -> Task:
@@ -183,7 +185,7 @@ class _Study:
         labels = self._data.labels[task]
         lower = macro_f1(labels.test, [majority(labels.train)] * len(labels.test))
         upper = self._train(task, None, NO_EPSILON, [self._data.train])
-        return Task(task, self._spec.roles[task], len(labels.classes), upper, lower)
+        return Task(task, self._roles[task], len(labels.classes), upper, lower, labels.unseen)
 
     def _measure(self, rewriter: Rewriter) -> Iterator[Measurement]:
         """Yield the scores of a mechanism by epsilon and task."""
@@ -195,7 +197,7 @@ class _Study:
             texts = [[text for text, _ in replicate] for replicate in outputs]
             failed = sum(bool(error) for replicate in outputs for _, error in replicate)
             read = [self._read_outputs(one[epsilon], tested[0], 0) for one in tables_of_tests]
-            for task, role in self._spec.roles.items():
+            for task, role in self._roles.items():
                 scores = self._train(task, rewriter, epsilon, texts)
                 total = sum(map(len, texts))
                 guessed = (
@@ -219,7 +221,7 @@ class _Study:
         """
         labels, tested, seed = self._data.labels[task], self._tested, self._spec.seed
         values = [labels.test[row] for row in tested]
-        others = [column for column in self._spec.roles if column != task]
+        others = [column for column in self._roles if column != task]
         strata = [tuple(self._data.labels[column].test[row] for column in others) for row in tested]
         sizes = [len(self._data.test[row].split()) for row in tested]
         game = make_game(values, strata, sizes, seed, task)

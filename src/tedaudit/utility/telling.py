@@ -16,6 +16,7 @@ from tedaudit.reports.writers.figures import (
     mark_epsilons,
     mark_height,
 )
+from tedaudit.utility.classifiers import name_classes
 from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption, compare_scores
 
 _COLUMNS = (
@@ -79,7 +80,18 @@ def _tell_scores(result: UtilityResult) -> Section:
             failed = f"{measured.failed:,} of {measured.rewrites:,}"
             rows.append((task.title, measured.mechanism, epsilon, *_show_scores(measured.scores), failed))
         rows.append((task.title, "(majority class)", "", f"{task.lower:.3f}", "", "", ""))
-    return Section(f"Utility {result.name}", Table(_COLUMNS, tuple(rows)), sentences=(caption(result),))
+    told = (caption(result), *tell_lacks(result))
+    return Section(f"Utility {result.name}", Table(_COLUMNS, tuple(rows)), sentences=told)
+
+
+def tell_lacks(result: UtilityResult) -> list[str]:
+    """Return what nobody could learn: columns that are left out, and classes of the others."""
+    columns = [f"Left out: {one}." for one in result.not_learnt]
+    return columns + [
+        f"'{task.name}': no training text, and so never predicted right: {name_classes(task.unseen)}."
+        for task in result.tasks
+        if task.unseen
+    ]
 
 
 def _show_scores(scores: Scores) -> tuple[str, str, str]:

@@ -10,7 +10,13 @@ from tedaudit import link
 from tedaudit.errors import CorpusError, SpecError
 from tedaudit.studies.link.inference import BROUGHT, LLM, _hold_out, infer_column
 from tedaudit.studies.link.table import ColumnNames, read_release
-from tedaudit.studies.link.telling import NO_BOUND, tell_inference
+from tedaudit.studies.link.telling import (
+    NO_BOUND,
+    redact_names,
+    tell_committee,
+    tell_findings,
+    tell_inference,
+)
 
 SIZE = 600
 
@@ -74,6 +80,89 @@ def test_records_without_a_value_are_left_out():
 def test_a_column_that_cannot_be_inferred_is_refused(labels, told):
     with pytest.raises(CorpusError, match=told):
         infer(make_release(lambda text, label: text, labels=labels))
+
+
+# --- A column that nobody can guess: it is told, and the rest of the study is done.
+
+FEW = 160
+
+
+def make_columns():
+    """Two columns that can be guessed, and all kinds that cannot, with what is told of each."""
+    sizes = range(FEW)
+    good = {"gender": ["fm"[n % 2] for n in sizes], "region": [f"r{n % 3}" for n in sizes]}
+    impossible = {
+        "one": (["a"] * FEW, "only one value"),
+        "distinct": ([f"v{n}" for n in sizes], "does not look like a class"),
+        "empty": ([""] * FEW, "has a value in 0 records"),
+        "few": (["ab"[n % 2] if n < 20 else None for n in sizes], "has a value in 20 records"),
+    }
+    return good, impossible
+
+
+def link_columns(columns, private, **settings):
+    texts = [f"note {n} by {columns['gender'][n]}" for n in range(FEW)]
+    table = {"original": texts, "rewrite": texts, **columns}
+    return link(table, private=private, attacks="lexical", **settings)
+
+
+@pytest.mark.parametrize("kind", make_columns()[1])
+def test_a_column_that_cannot_be_guessed_loses_nothing_of_the_others(kind):
+    good, impossible = make_columns()
+    values, told = impossible[kind]
+    result = link_columns({**good, kind: values}, [kind, *good])
+    alone = link_columns(good, list(good))
+    assert result.inferences == alone.inferences
+    assert (result.eps_emp, result.rows) == (alone.eps_emp, alone.rows)
+    assert any(f"'{kind}'" in sentence and told in sentence for sentence in tell_findings(result))
+    assert [one["column"] for one in result.to_dict()["not_inferred"]] == [kind]
+    assert not any(kind in sentence for sentence in tell_findings(alone))
+
+
+def test_a_study_whose_columns_cannot_be_guessed_at_all_links_and_says_so_on_every_page():
+    good, impossible = make_columns()
+    result = link_columns({**good, "one": impossible["one"][0]}, "one")
+    assert result.inferences == ()
+    assert result.strongest.linkability.rate == 1
+    told = [sentence for page in tell_committee(result) for part in page[1] for sentence in part.sentences]
+    assert any("'one'" in sentence and "only one value" in sentence for sentence in told)
+    assert not any("no private column was named" in sentence for sentence in told)
+
+
+def test_a_value_that_nobody_could_learn_is_named_with_its_number_wherever_it_was_held_out():
+    """Of two values, nothing can be learnt then; of three, the two others are."""
+    good, _ = make_columns()
+    outcomes = set()
+    for seed in range(12):
+        rare = ["rare" if n == 7 else "usual" for n in range(FEW)]
+        three = ["rare" if n == 7 else "ab"[n % 2] for n in range(FEW)]
+        result = link_columns({**good, "two": rare, "three": three}, ["two", "gender", "three"], seed=seed)
+        columns = {found.column for found in result.inferences}
+        assert columns >= {"gender", "three"}
+        told = {name: next(s for s in tell_findings(result) if f"'{name}'" in s) for name in ("two", "three")}
+        assert ("'rare' (1)" in told["two"]) == ("two" not in columns)
+        outcomes |= {("two", "two" in columns), ("three", "'rare' (1)" in told["three"])}
+        pages = [
+            s for page in tell_committee(redact_names(result)) for part in page[1] for s in part.sentences
+        ]
+        assert not any("'rare'" in sentence for sentence in pages)  # no value stands on them
+    assert len(outcomes) == 4  # each happens
+
+
+def test_a_limit_is_not_passed_in_silence_by_a_column_that_was_not_guessed():
+    good, impossible = make_columns()
+    result = link_columns({**good, "one": impossible["one"][0]}, ["one", "gender"])
+    verdict = result.judge_limit(50)["'one' guessed"]
+    assert (verdict.name, "only one value" in verdict.reason) == ("not tested", True)
+
+
+def test_guesses_of_a_column_that_cannot_be_guessed_lose_nothing_either():
+    good, impossible = make_columns()
+    columns = {**good, "one": impossible["one"][0], "guess": good["gender"], "more": impossible["one"][0]}
+    result = link_columns(columns, ["one", "gender"], guesses=["more", "guess"], guesses_fixed=True)
+    alone = link_columns(columns, "gender", guesses="guess", guesses_fixed=True)
+    assert result.inferences == alone.inferences
+    assert [one.column for one in result.not_inferred] == ["one"]
 
 
 # --- Guesses that somebody brings, and those of a language model.

@@ -19,7 +19,7 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Answer
 from tedaudit.studies.frontier.result import Frontier, FrontierPoint, range_over_ends
 from tedaudit.utility.results import Scores, Task, caption
-from tedaudit.utility.telling import frame_panel
+from tedaudit.utility.telling import frame_panel, tell_lacks
 
 _COLUMNS = (
     Column("task", "task", 0), Column("measured by", rank=3), Column("target", "figures", 0),
@@ -43,6 +43,7 @@ def tell(found: Frontier) -> tuple[Section]:
             "frequent class."
             for task in found.utility.tasks
         ]
+        told += tell_lacks(found.utility)
     told += [
         f"{first.task.title} at {first.answer.target.phrase}: {point.answer.label} minus "
         f"{first.answer.label} {change}{_tell_range(first, point)}."

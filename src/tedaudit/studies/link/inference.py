@@ -27,7 +27,7 @@ from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.link.table import Release
 from tedaudit.text.plain_data import PlainData
 from tedaudit.types import Plan
-from tedaudit.utility.classifiers import Lesson, choose_classifier, majority
+from tedaudit.utility.classifiers import Lesson, NotLearnt, choose_classifier, list_unseen, majority
 
 LLM, BROUGHT = "llm", "brought"  # who guesses, if it is no classifier
 HELD_OUT = 1 / 3
@@ -73,11 +73,17 @@ class Inference(PlainData):
     epsilon: float | None
     ceiling: float
     bound_error: float
+    unseen: tuple[tuple[str, int], ...] = ()  # values of records that were held out alone, with their number
     in_json: ClassVar[str] = (
         "column, guesser, classes, trained, rewrites, originals, frequent as most_frequent_class, "
         "unanswered, gain.0 as gain_low, gain.1 as gain_high, error, is_shown as shown, "
-        "epsilon as eps_emp, ceiling, bound_error"
+        "epsilon as eps_emp, ceiling, bound_error, unseen_classes"
     )
+
+    @property
+    def unseen_classes(self) -> dict[str, int]:
+        """How often each class was asked about that nobody could learn."""
+        return dict(self.unseen)
 
     @property
     def is_shown(self) -> bool:
@@ -96,13 +102,10 @@ def infer_column(
 
     `classifier` is a name, or "llm" with its fields as a mapping; `alphas` are those of intervals and bound.
     """
-    rows = [row for row, label in enumerate(release.private[column]) if label is not None]
-    held_out = _hold_out(release, column, seed)
-    training = [row for row in rows if not held_out[row]]
-    testing = [row for row in rows if held_out[row]]
-    labels = [str(release.private[column][row]) for row in training]
-    truth = [str(release.private[column][row]) for row in testing]
-    _refuse_useless(column, labels, len(rows), len(testing))
+    if obstacle := find_obstacle(release, column, seed):
+        raise CorpusError(f"Column {obstacle}. Leave it out, or name another one.")
+    training, testing = _choose_sides(release, column, seed)
+    labels, truth = _read_labels(release, column, training), _read_labels(release, column, testing)
     name = classifier if isinstance(classifier, str) else str(classifier["name"])
     model = choose_classifier(name, Tuning()) if name != LLM else _AskedModel(classifier, column)
 
@@ -113,7 +116,45 @@ def infer_column(
     guesses, from_originals = predict(release.rewrites), predict(release.originals)
     counted = _count(column, name, truth, guesses, majority(labels), alphas)
     originals = _share(_compare(from_originals, truth), alphas[0])
-    return replace(counted, trained=0 if name == LLM else len(training), originals=originals)
+    return replace(
+        counted, trained=0 if name == LLM else len(training), originals=originals,
+        unseen=list_unseen(labels, truth),
+    )  # fmt: skip
+
+
+def find_obstacle(release: Release, column: str, seed: int, *, is_brought: bool = False) -> NotLearnt | None:
+    """Return why a column cannot be guessed, whoever does it: known from the column and the coins alone.
+
+    Guesses that are brought need nothing to learn from.
+    """
+    training, testing = _choose_sides(release, column, seed)
+    if is_brought:
+        training = testing = sorted([*training, *testing])
+    labels, labelled = _read_labels(release, column, training), len({*training, *testing})
+    classes, of = len(set(labels)), "" if is_brought else " to learn from"
+    unseen = list_unseen(labels, _read_labels(release, column, testing))
+    if labelled < _FEWEST:
+        reason = f"has a value in {labelled:,} records, and inference needs {_FEWEST} or more"
+        return NotLearnt(column, reason)
+    if not training or not testing:
+        return NotLearnt(column, "has too few different originals for some to be held out")
+    if classes < 2:
+        return NotLearnt(column, f"has only one value among the {len(labels):,} records{of}", unseen)
+    if classes > len(labels) / 2:
+        reason = (
+            f"has {classes:,} values among the {len(labels):,} records{of}: it does not look like a class"
+        )
+        return NotLearnt(column, reason)
+    return None
+
+
+def refuse_foreign_guesses(release: Release, column: str, guesses: str) -> None:
+    """Refuse a column of guesses in which nothing is a value of the private one: it is another, or unlike."""
+    if not set(release.private[guesses]) & set(release.private[column]) - {None}:
+        raise CorpusError(
+            f"Nothing in column '{guesses}' is a value of '{column}': no guess could be right. Write values "
+            "alike in both, or name another column with --guesses (guesses)."
+        )
 
 
 def count_guesses(
@@ -126,12 +167,6 @@ def count_guesses(
     rows = [row for row, label in enumerate(release.private[column]) if label is not None]
     truth = [str(release.private[column][row]) for row in rows]
     named = [release.private[guesses][row] or "" for row in rows]
-    _refuse_useless(column, truth, len(rows), len(rows))
-    if not set(named) & set(truth):
-        raise CorpusError(
-            f"Nothing in column '{guesses}' is a value of '{column}': no guess could be right. Write values "
-            "alike in both, or name another column with --guesses (guesses)."
-        )
     counted = _count(column, BROUGHT, truth, named, None, alphas)
     return counted if are_fixed else replace(counted, epsilon=None)
 
@@ -181,6 +216,17 @@ def _compare(guesses: Sequence[str], truth: Sequence[str]) -> npt.NDArray[np.boo
     return np.array([named == true for named, true in zip(guesses, truth, strict=True)])
 
 
+def _choose_sides(release: Release, column: str, seed: int) -> tuple[list[int], list[int]]:
+    """Return the records with a value that are learnt from, and those that are held out."""
+    rows = [row for row, label in enumerate(release.private[column]) if label is not None]
+    held_out = _hold_out(release, column, seed)
+    return [row for row in rows if not held_out[row]], [row for row in rows if held_out[row]]
+
+
+def _read_labels(release: Release, column: str, rows: Sequence[int]) -> list[str]:
+    return [str(release.private[column][row]) for row in rows]
+
+
 def _hold_out(release: Release, column: str, seed: int) -> npt.NDArray[np.bool_]:
     """Return which records are held out, by a coin of their original."""
     coins = uniforms([derive(seed, "link hold-out", column)], len(release.pool))[0]
@@ -190,22 +236,3 @@ def _hold_out(release: Release, column: str, seed: int) -> npt.NDArray[np.bool_]
 def _share(right: npt.NDArray[np.bool_], alpha: float) -> Share:
     number, asked = int(right.sum()), len(right)
     return Share(number, asked, *clopper_pearson(number, asked, alpha))
-
-
-def _refuse_useless(column: str, labels: Sequence[str], labelled: int, tested: int) -> None:
-    classes = len(set(labels))
-    if labelled < _FEWEST or not tested:
-        raise CorpusError(
-            f"Column '{column}' has a value in {labelled:,} records; inference needs {_FEWEST} or more. "
-            "Leave the column out."
-        )
-    if classes < 2:
-        raise CorpusError(
-            f"Column '{column}' has only one value among the {len(labels):,} records to learn from: there is "
-            "nothing to infer. Name another column."
-        )
-    if classes > len(labels) / 2:
-        raise CorpusError(
-            f"Column '{column}' has {classes:,} values among the {len(labels):,} records to learn from: it "
-            "does not look like a class. Name another column, or put its values into a few groups."
-        )

@@ -23,7 +23,13 @@ from tedaudit.studies.link.authors import (
     gather_authors,
     gather_releases,
 )
-from tedaudit.studies.link.inference import Inference, count_guesses, infer_column
+from tedaudit.studies.link.inference import (
+    Inference,
+    count_guesses,
+    find_obstacle,
+    infer_column,
+    refuse_foreign_guesses,
+)
 from tedaudit.studies.link.ranks import Progress, rank_records, refuse_unfit, show_nothing
 from tedaudit.studies.link.result import (
     ALL,
@@ -37,7 +43,7 @@ from tedaudit.studies.link.study_folder import check_folder, refuse_other_releas
 from tedaudit.studies.link.table import ColumnNames, Columns, Release, read_release
 from tedaudit.studies.link.trials import count_pairs, draw_pairs, make_row
 from tedaudit.types import Plan
-from tedaudit.utility.classifiers import TFIDF
+from tedaudit.utility.classifiers import TFIDF, NotLearnt
 
 
 @dataclass(frozen=True)
@@ -157,6 +163,7 @@ def link(
     release = read_release(pairs, asked.columns)
     if out is not None:
         refuse_other_release(Path(out), release)
+    learnt, not_inferred = choose_columns(release, asked)
     found_people = gather_people(release, asked)
     plan, compared = pair_records(release, asked.seed), find_compared(attacks)
     linked = tuple(
@@ -174,11 +181,12 @@ def link(
     )
     rows = sum(len(found.rows) for found in linked)
     rows += sum(len(found.rows) for exposure in exposures for found in exposure.attacks)
-    inferences = _infer(release, asked, rows, show)
+    inferences = _infer(release, asked, learnt, rows, show)
     notes = (*release.notes, *(note for people in found_people for note in people.notes))
     result = LinkResult(
-        release, linked, tuple(inferences), asked.alpha, asked.seed, notes, source=source, exposures=exposures
-    )
+        release, linked, tuple(inferences), asked.alpha, asked.seed, notes, source=source,
+        exposures=exposures, not_inferred=not_inferred,
+    )  # fmt: skip
     if out is None:
         return result
     show("writing the report", 0, 1)
@@ -214,16 +222,37 @@ def gather_people(release: Release, asked: LinkSettings) -> list[People]:
     return [*found, *([repeated] if repeated else [])]
 
 
-def _infer(release: Release, asked: LinkSettings, rows: int, show: Progress) -> list[Inference]:
+def choose_columns(release: Release, asked: LinkSettings) -> tuple[dict[str, str], tuple[NotLearnt, ...]]:
+    """Return the private columns that can be guessed, with those of guesses, and why others cannot.
+
+    That is decided before anything is guessed, so that only those that can be share the error.
+    """
+    guesses = asked.columns.guesses
+    learnt = dict(zip(asked.columns.private, guesses or asked.columns.private, strict=True))
+    found = [
+        find_obstacle(release, column, asked.seed, is_brought=bool(guesses))
+        for column in asked.columns.private
+    ]
+    obstacles = tuple(one for one in found if one is not None)
+    for one in obstacles:
+        del learnt[one.column]
+    for column, brought in learnt.items() if guesses else ():
+        refuse_foreign_guesses(release, column, brought)
+    return learnt, obstacles
+
+
+def _infer(
+    release: Release, asked: LinkSettings, columns: Mapping[str, str], rows: int, show: Progress
+) -> list[Inference]:
     """Return what is guessed of private columns; their bounds share the error with those of so many rows."""
-    columns, guesses, found = asked.columns.private, asked.columns.guesses, []
-    bounds = rows + (0 if guesses and not asked.guesses_fixed else len(columns))
-    for number, column in enumerate(columns):
+    is_brought, found = bool(asked.columns.guesses), []
+    bounds = rows + (0 if is_brought and not asked.guesses_fixed else len(columns))
+    for number, (column, brought) in enumerate(columns.items()):
         show(f"guessing '{column}' from rewrites", number, len(columns))
         alphas = asked.alpha / len(columns), asked.alpha / bounds
         found.append(
-            count_guesses(release, column, guesses[number], alphas, are_fixed=asked.guesses_fixed)
-            if guesses
+            count_guesses(release, column, brought, alphas, are_fixed=asked.guesses_fixed)
+            if is_brought
             else infer_column(release, column, asked.classifier, asked.seed, alphas)
         )
     return found

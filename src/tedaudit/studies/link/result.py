@@ -11,7 +11,7 @@ import numpy as np
 from tedaudit.estimators import Bound
 from tedaudit.estimators.abstaining import Part, count_parts
 from tedaudit.estimators.intervals import mean_rate_interval
-from tedaudit.results.family import compare_limit, judge_gate
+from tedaudit.results.family import compare_limit, judge_gate, leave_untested
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict
 from tedaudit.studies.link.authors import EVERYONE, PAIRED, Exposure
@@ -19,6 +19,7 @@ from tedaudit.studies.link.inference import Inference, Share
 from tedaudit.studies.link.ranks import Ranks, order_evidence
 from tedaudit.studies.link.table import Release
 from tedaudit.text.plain_data import PlainData, pick, to_data
+from tedaudit.utility.classifiers import NotLearnt
 from tedaudit.version import __version__
 
 PLACES = (1, 5, 10)
@@ -87,6 +88,8 @@ class LinkResult(PlainData):
     """Where files were written; None if they were not."""
     exposures: tuple[Exposure, ...] = ()
     """What several rewrites tell of whoever wrote them: of authors, and of records with several rewrites."""
+    not_inferred: tuple[NotLearnt, ...] = ()
+    """Private columns that nobody could guess, and why."""
     in_json: ClassVar[str] = "release.checksum as release, records, originals, alpha, seed, eps_emp, error"
 
     def __iter__(self) -> Iterator[LinkedAttack]:
@@ -137,7 +140,10 @@ class LinkResult(PlainData):
         return max(self.attacks, key=lambda found: found.linkability.right)
 
     def judge_limit(self, limit: float) -> dict[str, Verdict]:
-        """Return whether the bound of each row, largest first, and column is above a limit, error shared."""
+        """Return whether the bound of each row, largest first, and column is above a limit, error shared.
+
+        A column that nobody could guess is not tested.
+        """
         largest = sorted(self.rows.items(), key=lambda item: -item[1].bound(self._row_error).lower)
         verdicts = judge_gate([row for _, row in largest], self._row_error, limit)
         names = [f"{attack}, {design}" for (attack, design), _ in largest]
@@ -146,6 +152,7 @@ class LinkResult(PlainData):
             for found in self.inferences
             if found.epsilon is not None
         }
+        columns |= {f"'{one.column}' guessed": leave_untested(str(one)) for one in self.not_inferred}
         return dict(zip(names, verdicts, strict=True)) | columns
 
     def rank_evidence(self, count: int | None = None) -> list[RecordEvidence]:
@@ -168,7 +175,7 @@ class LinkResult(PlainData):
         return {
             "tedaudit": __version__, "kind": "link", **pick(self),
             "attacks": [self._describe(found) for found in self],
-            **pick(self, "inferences as inference"),
+            **pick(self, "inferences as inference, not_inferred"),
             "several_rewrites": [self._describe_exposure(exposure, count) for exposure in self.exposures],
             "records_by_evidence": to_data(self.rank_evidence(count)), **pick(self, "notes"),
         }  # fmt: skip

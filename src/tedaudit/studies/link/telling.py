@@ -19,6 +19,7 @@ from tedaudit.reports.writers.pdf import Page, write_pdf
 from tedaudit.studies.link.authors import EVERYONE, PAIRED, Exposed, Exposure
 from tedaudit.studies.link.inference import BROUGHT, LLM, Inference, Share
 from tedaudit.studies.link.result import ALL, PAIRS, LinkedAttack, LinkResult
+from tedaudit.utility.classifiers import name_classes
 
 SOURCE = "Article 29 Data Protection Working Party, Opinion 05/2014 on Anonymisation Techniques (WP 216)"
 MEANINGS: Mapping[str, str] = {
@@ -134,7 +135,15 @@ def tell_inference(inference: Inference) -> str:
         told += f" With the originals instead it is right about {format_share(inference.originals.rate)}."
     if inference.unanswered:
         told += f" No value was named for {inference.unanswered:,} records, which count as wrong."
+    if inference.unseen:
+        told += f" With none to learn from, and so never guessed right: {name_classes(inference.unseen)}."
     return told if inference.epsilon is not None else f"{told} {NO_BOUND}"
+
+
+def tell_columns(result: LinkResult) -> tuple[str, ...]:
+    """Return a sentence for each private column: how often it was guessed right, or why nobody could."""
+    impossible = (f"Nothing was guessed of a private column: {one}." for one in result.not_inferred)
+    return (*map(tell_inference, result.inferences), *impossible)
 
 
 def tell_bound(result: LinkResult) -> str:
@@ -165,7 +174,7 @@ def tell_findings(result: LinkResult) -> list[str]:
     matched = [] if authors is None else [tell_matched(result)]
     return [
         *several, *matched, *map(tell_linkability, others), *map(tell_singling_out, result),
-        *map(tell_inference, result.inferences), tell_bound(result),
+        *tell_columns(result), tell_bound(result),
     ]  # fmt: skip
 
 
@@ -608,12 +617,18 @@ def tell_committee(result: LinkResult, ids: int = 0) -> tuple[Page, Page]:
 def redact_names(result: LinkResult) -> LinkResult:
     """Return the result with names of one word: other attacks and columns become numbers, a file a table."""
     attacks = rename_labels("attack", [found.attack for found in result])
-    columns = rename_labels("column", [found.column for found in result.inferences])
+    named = [found.column for found in result.inferences] + [one.column for one in result.not_inferred]
+    columns = rename_labels("column", named)
     return replace(
         result,
         source=result.source if PLAIN_LABEL.fullmatch(result.source) else "",
         attacks=tuple(replace(found, attack=attacks[found.attack]) for found in result),
-        inferences=tuple(replace(found, column=columns[found.column]) for found in result.inferences),
+        inferences=tuple(
+            replace(found, column=columns[found.column], unseen=()) for found in result.inferences
+        ),
+        not_inferred=tuple(
+            replace(one, column=columns[one.column], unseen=()) for one in result.not_inferred
+        ),
         exposures=tuple(
             replace(one, attacks=tuple(replace(found, attack=attacks[found.attack]) for found in one.attacks))
             for one in result.exposures
@@ -624,7 +639,7 @@ def redact_names(result: LinkResult) -> LinkResult:
 def _tell_first(result: LinkResult, headline: str, bound: str, several: Sequence[str]) -> list[Section]:
     """Return the findings."""
     title = f"{tell_title(result)}. This document holds no text of any record."
-    inferred = tuple(map(tell_inference, result.inferences))
+    inferred = (*map(tell_inference, result.inferences), *_count_impossible(result))
     sentences: dict[str, tuple[str, ...]] = {
         "Linkability": (),
         "Singling out": tuple(map(tell_singling_out, result)),
@@ -676,9 +691,10 @@ def _tell_people(
     named, bounds = _describe_named(result, alone), _describe_named_bounds(result, authors)
     name = next(one.name for one in result if one.attack == found.attack)
     ends = tuple(row for row in bounds.table.rows if row[0] == name and row[1] in (1, largest))
-    columns = Section("Private columns", sentences=("Not measured: no private column was named.",))
+    none = _count_impossible(shown)
+    columns = Section("Private columns", sentences=none or ("Not measured: no private column was named.",))
     if shown.inferences:
-        best = (tell_inference(shown.inferences[0]),)
+        best = (tell_inference(shown.inferences[0]), *none)
         columns = replace(columns, table=_keep_columns(_describe_inference(shown).table), sentences=best)
     title = f"{tell_title(result)}. This document holds no text of any record."
     releases = [tell_named(result, one) for one in result.exposures if one is not authors]
@@ -716,6 +732,16 @@ def _tell_people(
         Section("What this does not say", sentences=limits),
     ]  # fmt: skip
     return first, second
+
+
+def _count_impossible(result: LinkResult) -> tuple[str, ...]:
+    """Return a sentence on the private columns of which nothing was guessed, if there are any."""
+    columns = [f"'{one.column}'" for one in result.not_inferred]
+    more = f" and {len(columns) - _MOST_COLUMNS} more" if len(columns) > _MOST_COLUMNS else ""
+    if len(columns) < 2:
+        return tell_columns(replace(result, inferences=()))
+    listed = ", ".join(columns[:_MOST_COLUMNS])
+    return (f"Nothing was guessed of {len(columns)} private columns: {listed}{more}. The report says why.",)
 
 
 def _keep_columns(table: Table) -> Table:
