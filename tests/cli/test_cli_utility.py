@@ -60,7 +60,7 @@ def test_an_audit_of_texts_given_in_python_takes_the_corpus_that_is_asked_for(tm
 
 
 def test_a_column_from_which_nothing_can_be_learnt_is_told_and_passes_no_gate_in_silence(tmp_path, typed):
-    rows = [f"a day number {n},{'good' if n % 2 else 'bad'},north" for n in range(200)]
+    rows = [f"a day number {n},{'good' if n % 2 else 'bad'},north" for n in range(400)]
     (tmp_path / "one.csv").write_text("\n".join(["text,mood,ward", *rows]))
     study = ("utility", "-c", tmp_path / "one.csv", "--private", "ward", "-m", "constant", *SMALL[2:4], "-q")
     both = (*study, "--private", "mood", "-o", tmp_path / "s", "--fail-above", 1)
@@ -68,6 +68,8 @@ def test_a_column_from_which_nothing_can_be_learnt_is_told_and_passes_no_gate_in
     assert code == 0
     assert "'ward' has only one class" in " ".join(out.split())
     assert "'ward': not tested: 'ward' has only one class" in " ".join(told.split())
+    assert "no violation found: the bound is 0, not above 1" in told
+    assert typed(*both, "--fail-on", "out-of-reach")[0] == 0
     assert "mood F1" in out
     assert "'ward' has only one class" in (tmp_path / "s" / "utility.md").read_text()
     assert typed(*both, "--fail-on", "not-tested")[0] == 1

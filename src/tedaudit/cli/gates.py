@@ -7,7 +7,7 @@ import typer
 
 from tedaudit.cli.options import OUTPUT, option
 from tedaudit.errors import SpecError, did_you_mean
-from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
+from tedaudit.results.verdict import GATES, Verdict, any_named, any_violation, strongest
 
 if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult
@@ -93,19 +93,21 @@ def pass_gates(result: "AuditResult", fail_on: Sequence[str] | None, fail_above:
 def pass_limit(limits: Mapping[str, Verdict], fail_on: Sequence[str] | None, limit: float) -> None:
     """Say how the rows of a study came out against a limit, and exit with 1 if that is a failure.
 
-    The strongest verdict counts for all rows: they speak of one release. What was not tested is said of each,
-    and is a failure if that is asked for.
+    The strongest verdict counts for all rows that were tested: they speak of one release. That a row was not
+    is said of each, and is a failure if that is asked for.
     """
     untested = {name: verdict for name, verdict in limits.items() if verdict.decision.flag == NOT_TESTED}
     for name, verdict in limits.items():
         if verdict.is_violation:
             _say(f"--fail-above {limit:g}: {name}: {verdict.reason}.")
-    decided = strongest(limits.values())
     for name, verdict in untested.items():
         _say(f"--fail-above {limit:g}: {name}: {verdict.name}: {verdict.reason}.")
-    if not decided.is_violation and decided not in untested.values():
-        _say(f"--fail-above {limit:g}: {decided.name}: {decided.reason}.")
-    if decided.is_violation or any_named([decided, *untested.values()], fail_on or ()):
+    tested = [verdict for name, verdict in limits.items() if name not in untested]
+    decided = [strongest(tested)] if tested else []
+    for verdict in decided:
+        if not verdict.is_violation:
+            _say(f"--fail-above {limit:g}: {verdict.name}: {verdict.reason}.")
+    if any_violation(decided) or any_named([*decided, *untested.values()], fail_on or ()):
         raise typer.Exit(1)
 
 
