@@ -8,7 +8,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, get_args
@@ -307,14 +307,32 @@ class Callee:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeats:
+    """Rows that were left out because an earlier one has their text: where that stands, and their columns."""
+
+    positions: tuple[int, ...] = ()
+    columns: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
-    """Texts in order, with columns of the same length."""
+    """Distinct texts in order, with columns of the same length: those of the first row with each text.
+
+    `repeats` are the further rows with these texts, of whom several may be the author.
+    """
 
     texts: tuple[str, ...]
     columns: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    repeats: Repeats = field(default_factory=Repeats)
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def values(self, column: str) -> Iterator[tuple[int, Any]]:
+        """Yield the value of a column for every row, repeats last, with the position of its text."""
+        yield from enumerate(self.columns[column])
+        if column in self.repeats.columns:
+            yield from zip(self.repeats.positions, self.repeats.columns[column], strict=True)
 
 
 @dataclass(frozen=True, slots=True)

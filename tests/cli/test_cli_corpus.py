@@ -72,16 +72,16 @@ def test_authors_are_counted_in_words_and_in_json_and_nobody_is_named(tmp_path, 
     (tmp_path / "test.csv").write_text("text,who\nx,Nora\n")
     assert call("corpus", "check", tmp_path, "--author", "who") == 0
     told = capsys.readouterr().out
-    assert "authors, column 'who': 2; texts of one: fewest 4, median 4, most 4" in told
+    assert "authors, column 'who': 2; texts of one: fewest 4, median 4.5, most 5" in told
     assert "of these authors 2 have 1 or more, 2 have 2 or more, 2 have 4 or more, 0 have 8 or more" in told
     assert "texts without an author: 4" in told
-    assert "the same text by several authors: 1, each counted as in its first row" in told
+    assert "the same text by several authors: 1, counted for each of them" in told
     assert "- authors with texts in several splits: 1" in told
     assert "Nora" not in told
     assert call("corpus", "check", tmp_path, "--author", "who", "--json") == 0
     data = json.loads(capsys.readouterr().out)
     assert data["files"][0]["authors"] == {
-        "column": "who", "authors": 2, "texts_per_author": {"fewest": 4, "median": 4.0, "most": 4},
+        "column": "who", "authors": 2, "texts_per_author": {"fewest": 4, "median": 4.5, "most": 5},
         "authors_with_at_least": {"1": 2, "2": 2, "4": 2, "8": 0, "16": 0},
         "texts_without_author": 4, "texts_of_several_authors": 1,
     }  # fmt: skip

@@ -11,10 +11,10 @@ import pytest
 from tedaudit.plans.candidates import (
     Pool,
     Sampling,
-    _pick,
     _top,
     _weights,
     candidate_sets,
+    pick_by_weight,
 )
 from tedaudit.seeding import derive, uniforms
 from vector_examples import KEY, signs, unit
@@ -140,13 +140,13 @@ def test_where_distances_play_no_part_all_ordered_sets_are_equally_likely():
 def test_the_inverse_distribution_function_hits_every_cell_by_its_weight_and_no_other():
     weight = np.array([0.0, 3.0, 0.0, 1.0, 4.0, 0.0, 0.0])
     grid = (np.arange(8000) + 0.5) / 8000
-    assert np.bincount(_pick(weight, grid), minlength=7).tolist() == [0, 3000, 0, 1000, 4000, 0, 0]
-    assert _pick(weight, np.array([0.0, 1 - 2.0**-53])).tolist() == [1, 4]
+    assert np.bincount(pick_by_weight(weight, grid), minlength=7).tolist() == [0, 3000, 0, 1000, 4000, 0, 0]
+    assert pick_by_weight(weight, np.array([0.0, 1 - 2.0**-53])).tolist() == [1, 4]
     tiny = np.array([0.0, 5e-324, 1e-320, 0.0])
-    assert set(_pick(tiny, np.array([0.0, 0.5, 1 - 2.0**-53])).tolist()) <= {1, 2}
+    assert set(pick_by_weight(tiny, np.array([0.0, 0.5, 1 - 2.0**-53])).tolist()) <= {1, 2}
     uneven = np.full(10, 0.1)  # whose sum is not exactly 1
-    assert _pick(uneven, np.array([1 - 2.0**-53])).tolist() == [9]
-    assert _pick(np.array([1.0, 1e-17, 0.0]), np.array([1 - 2.0**-53])).tolist() == [0]
+    assert pick_by_weight(uneven, np.array([1 - 2.0**-53])).tolist() == [9]
+    assert pick_by_weight(np.array([1.0, 1e-17, 0.0]), np.array([1 - 2.0**-53])).tolist() == [0]
 
 
 @pytest.mark.parametrize("sampling", STRATEGIES, ids=str)

@@ -208,7 +208,7 @@ def _describe_authors(facts: "AuthorFacts") -> Iterator[str]:
     if facts.unnamed:
         yield f"texts without an author: {facts.unnamed:,}"
     if facts.shared:
-        yield f"the same text by several authors: {facts.shared:,}, each counted as in its first row"
+        yield f"the same text by several authors: {facts.shared:,}, counted for each of them"
 
 
 def _describe_recurring(checked: "CorpusCheck") -> Iterator[str]:

@@ -115,7 +115,7 @@ def count_texts(texts: Sequence[str]) -> TextFacts:
     lengths = [len(texts[i]) for i in keep]
     words = [count_words(texts[i]) for i in keep]
     return TextFacts(
-        rows=len(texts), blank=blank, exact=len(texts) - blank - _count_distinct(texts), folded=folded,
+        rows=len(texts), blank=blank, exact=len(texts) - blank - _count_distinct(texts), folded=len(folded),
         cased=len(keep) - len({hash(fold_text(texts[i]).casefold()) for i in keep}),
         characters=_sum_up(lengths), words=_sum_up(words), scripts=sum_scripts(counts),
         hidden=_find_hidden(texts, kinds), garbled=_find_garbled(texts, counts),
@@ -183,10 +183,10 @@ AUTHOR = "author"  # the column that is taken if none is named
 
 @dataclass(frozen=True, slots=True)
 class AuthorFacts(PlainData):
-    """How many texts there are of each author, as a run reads them: of equal texts the first row stays.
+    """How many texts there are of each author, as a run reads them: an author has equal texts once.
 
-    `at_least` has the authors with that many texts or more, `unnamed` the texts without an author, and
-    `shared` the texts that later rows give to somebody else too.
+    `at_least` has the authors with that many texts or more, `unnamed` the texts that no row gives to anybody,
+    and `shared` the texts of several authors.
     """
 
     column: str
@@ -204,17 +204,17 @@ class AuthorFacts(PlainData):
 
 def count_authors(texts: Sequence[str], values: Sequence[Any], column: str = AUTHOR) -> AuthorFacts:
     """Return how many texts there are of each author; nobody is named."""
-    writers: dict[str, list[str]] = {}  # of each distinct text, its first row's before others
+    writers: dict[str, set[str]] = {}
     for text, value in zip(texts, values, strict=True):
         if form := fold_text(text):
-            writers.setdefault(form, []).append(read_author(value))
-    counts = Counter(names[0] for names in writers.values())
-    unnamed = counts.pop("", 0)
+            writers.setdefault(form, set()).update({read_author(value)} - {""})
+    counts = Counter(name for names in writers.values() for name in names)
     return AuthorFacts(
         column, len(counts),
         texts=dict(zip(("fewest", "median", "most"), _sum_up(list(counts.values())).values(), strict=True)),
         at_least={str(n): sum(count >= n for count in counts.values()) for n in GRID},
-        unnamed=unnamed, shared=sum(len(set(names) - {""}) > 1 for names in writers.values()),
+        unnamed=sum(not names for names in writers.values()),
+        shared=sum(len(names) > 1 for names in writers.values()),
         names=frozenset(counts),
     )  # fmt: skip
 

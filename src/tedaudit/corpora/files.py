@@ -15,7 +15,7 @@ from tedaudit.errors import CorpusError, join_names
 from tedaudit.paths import parse_path
 from tedaudit.text.characters import has_surrogate
 from tedaudit.text.readers import FORMATS, choose_column, read_table, table_format, take_text
-from tedaudit.types import Card, Corpus, Split, fold_text
+from tedaudit.types import Card, Corpus, Repeats, Split, fold_text
 
 SPLIT_WORDS = {
     "train": "train",
@@ -170,11 +170,13 @@ def assemble(
     all_notes = list(notes)
     for split, (texts, columns) in splits.items():
         keep, blank, repeated = find_distinct(texts)
+        again = {key: tuple(values[i] for i in repeated) for key, values in columns.items()}
         assembled[split] = Split(
             tuple(texts[i] for i in keep),
             {key: tuple(values[i] for i in keep) for key, values in columns.items()},
+            Repeats(tuple(repeated.values()), again) if repeated and columns else Repeats(),
         )
-        left_out = f"{repeated:,} duplicates and {blank:,} blank rows left out"
+        left_out = f"{len(repeated):,} duplicates and {blank:,} blank rows left out"
         all_notes.append(f"{split}: {len(keep):,} distinct texts of {len(texts):,} rows ({left_out})")
     _check_train(name, assembled, all_notes)
     shared = _count_shared_with_train(assembled)
@@ -183,19 +185,22 @@ def assemble(
     return Corpus(name, assembled, tuple(all_notes))
 
 
-def find_distinct(texts: Sequence[str]) -> tuple[list[int], int, int]:
-    """Return the positions of first occurrences, and the numbers of blank and of repeated rows."""
-    seen: set[str] = set()
+def find_distinct(texts: Sequence[str]) -> tuple[list[int], int, dict[int, int]]:
+    """Return the rows that are kept, the number of blank ones, and which kept one each other row repeats."""
+    seen: dict[str, int] = {}
     keep: list[int] = []
+    repeated: dict[int, int] = {}
     blank = 0
-    for position, text in enumerate(texts):
+    for row, text in enumerate(texts):
         form = fold_text(text)
         if not form:
             blank += 1
-        elif form not in seen:
-            seen.add(form)
-            keep.append(position)
-    return keep, blank, len(texts) - blank - len(keep)
+        elif form in seen:
+            repeated[row] = seen[form]
+        else:
+            seen[form] = len(keep)
+            keep.append(row)
+    return keep, blank, repeated
 
 
 def _count_shared_with_train(splits: Mapping[str, Split]) -> int:

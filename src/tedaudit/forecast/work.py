@@ -168,6 +168,8 @@ def measure_frame(audit: PreparedAudit) -> int:
         run = RunDirectory(Path(folder) / "run")
         run.create()
         run.write_corpus(audit.corpus)
+        if audit.tells_repeats:
+            run.write_repeats(audit.corpus)
         for job in audit.jobs:
             run.write_plan(job.plan_name, job.plan, job.plan_key)
         return _weigh(run.root)

@@ -55,7 +55,7 @@ class Recorded:
         departures=("candidate sets share no text and every rewrite is used once, so T is at most n // k",),
     )
     _table: Table = field(init=False, repr=False, compare=False)
-    _columns: Mapping[str, Sequence[Any]] = field(init=False, repr=False, compare=False)
+    _rows: tuple[Sequence[str], Mapping[str, Sequence[Any]]] = field(init=False, repr=False, compare=False)
     _has_epsilon: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -63,21 +63,17 @@ class Recorded:
         rows = self._select_rows(columns)
         object.__setattr__(self, "_has_epsilon", self.epsilon_column in columns)
         table: dict[tuple[float, str], list[str]] = {}
-        first: dict[str, int] = {}  # the row of each text
+        texts: dict[int, str] = {}  # of each row
         for row in rows:
             epsilon = self._read_epsilon(columns, row)
             text = fold_text(_read_text(columns[self.original_column][row]))
             if text:
                 table.setdefault((epsilon, text), []).append(_read_text(columns[self.rewrite_column][row]))
-                first.setdefault(text, row)
+                texts[row] = text
         own = (self.original_column, self.rewrite_column, self.epsilon_column, self.label_column)
-        others = {
-            name: [values[row] for row in first.values()]
-            for name, values in columns.items()
-            if name not in own
-        }
+        others = {name: [values[row] for row in texts] for name, values in columns.items() if name not in own}
         object.__setattr__(self, "_table", table)
-        object.__setattr__(self, "_columns", others)
+        object.__setattr__(self, "_rows", (list(texts.values()), others))
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise the epsilon from the table or the one asked for."""
@@ -107,9 +103,9 @@ class Recorded:
         """Return the originals: the corpus if the audit names none."""
         return list(dict.fromkeys(text for _, text in self._table))
 
-    def columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return the other columns of the table, as the first row of each text has them."""
-        return self._columns
+    def rows(self) -> tuple[Sequence[str], Mapping[str, Sequence[Any]]]:
+        """Return the original of every row, and the other columns of the table."""
+        return self._rows
 
     def available(
         self, texts: Sequence[str], epsilons: Sequence[float], times: int = 1

@@ -4,18 +4,29 @@ The secret is an author, and an adversary sees n rewrites, the same n for every 
 texts differed, the number itself would name the author, and no epsilon covers that. A trial has a row for
 each rewrite, up to the largest n; smaller n are its first rows. Which of an author's texts are used is tossed
 for every trial, so they are seen in no order of theirs.
+
+A text may have several authors, and nothing tells them apart by it. So candidates who share texts are given
+the same ones as often as can be: if independent coins chose, an adversary that knows what was chosen of each
+would tell two authors of the very same texts apart by the coins. What is chosen never depends on the secret.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.plans.candidates import Sampling, candidate_sets, disjoint_sets, uniform_step
+from tedaudit.plans.candidates import (
+    Sampling,
+    candidate_sets,
+    disjoint_sets,
+    pick_by_weight,
+    uniform_step,
+)
 from tedaudit.plans.pool import Ints
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Corpus, Floats, Plan
@@ -41,18 +52,27 @@ class Authors:
 
 
 def read_authors(corpus: Corpus, column: str) -> dict[str, Ints]:
-    """Return the texts of every author, by position; texts without an author are nobody's."""
-    columns = corpus.splits["train"].columns
+    """Return the texts of every author, by position; texts without an author are nobody's.
+
+    A text that several authors have is every one's, and an author has it once.
+    """
+    split = corpus.splits["train"]
+    columns = split.columns
     if column not in columns:
         raise SpecError(
             f"Corpus '{corpus.name}' has no column '{column}' to tell authors by."
             f"{did_you_mean(column, columns)} It has: {join_names(columns) or 'no columns'}."
         )
-    texts: dict[str, list[int]] = {}
-    for position, value in enumerate(columns[column]):
+    texts: dict[str, set[int]] = {}
+    for position, value in split.values(column):
         if name := read_author(value):
-            texts.setdefault(name, []).append(position)
-    return {name: np.asarray(positions, dtype=np.int32) for name, positions in texts.items()}
+            texts.setdefault(name, set()).add(position)
+    return {name: np.asarray(sorted(positions), dtype=np.int32) for name, positions in texts.items()}
+
+
+def count_authors_of(texts: Iterable[Ints], size: int) -> npt.NDArray[np.int64]:
+    """Return of how many authors each text of the pool is, given the texts of every author."""
+    return np.bincount(np.concatenate([np.zeros(0, dtype=np.int32), *texts]), minlength=size)
 
 
 def read_author(value: Any) -> str:
@@ -77,24 +97,54 @@ def choose_authors(
     texts = read_authors(corpus, column)
     if usable is not None:
         texts = {name: found[usable[found]] for name, found in texts.items() if usable[found].any()}
-    sizes = np.asarray([len(found) // (2 if knows == "other" else 1) for found in texts.values()], dtype=int)
+    released, known = _split_texts(texts, knows, len(corpus.texts), key)
+    sizes = np.asarray([min(map(len, parts)) for parts in zip(released, known, strict=True)], dtype=int)
     fitting = [number for number in numbers if 2 * int((sizes >= number).sum()) >= len(sizes)]
     largest = max(fitting, default=min(numbers))
+    joins = np.flatnonzero(sizes >= largest).tolist()
+    needed = (2 if knows == "other" else 1) * largest
+    notes = [f"{len(joins):,} of {len(texts):,} authors have {needed} texts or more and take part"]
+    if len(joins) < len(texts):
+        notes[0] += "; the others leave every n, so that all n speak of the same authors"
+    lopsided = sum(len(found) >= needed for found in texts.values()) - len(joins)
+    if lopsided:
+        notes.append(
+            f"{lopsided:,} of those who leave have {needed} texts or more, but share many: a text that is "
+            "known of one author is known of all who share it"
+        )
+    authors = count_authors_of(texts.values(), len(corpus.texts))
+    nobody = int((authors == 0).sum())
+    if nobody:
+        notes.append(f"{nobody:,} texts have no author{'' if usable is None else ' or too few rewrites'}")
+    taking = tuple(released[i] for i in joins), tuple(known[i] for i in joins)
+    shared = int((count_authors_of((*taking[0], *(taking[1] if knows == "other" else ())), 1) > 1).sum())
+    if shared:
+        notes.append(
+            f"{shared:,} texts are of two of these authors or more: candidates who share texts are given the "
+            "same ones as often as can be, so that these tell nobody apart"
+        )
+    return Authors(taking[0], taking[1] if knows == "other" else None, largest, tuple(notes))
+
+
+def _split_texts(
+    texts: Mapping[str, Ints], knows: Knowledge, size: int, key: int
+) -> tuple[list[Ints], list[Ints]]:
+    """Return which texts of every author are rewritten, and which are known: all, or halves by coin.
+
+    A text is on the same side for all who share it. If it were known of one author and rewritten for another,
+    whoever recognises it would name the one who cannot have it.
+    """
     released, known = [], []
+    sides = np.zeros(size, dtype=np.int8)  # 1: rewritten, 2: known
     for name, found in texts.items():
         order = found[np.argsort(uniforms([derive(key, "author", name)], len(found))[0], kind="stable")]
-        half = len(order) // 2 if knows == "other" else len(order)
-        if half >= largest:
-            released.append(np.sort(order[:half]))
-            known.append(np.sort(order[half:]))
-    enough = f"{(2 if knows == 'other' else 1) * largest} texts"
-    notes = [f"{len(released):,} of {len(texts):,} authors have {enough} or more and take part"]
-    if len(released) < len(texts):
-        notes[0] += "; the others leave every n, so that all n speak of the same authors"
-    nobody = len(corpus.texts) - sum(map(len, texts.values()))
-    if nobody:
-        notes.append(f"{nobody:,} texts have no author{'' if usable is None else ' or no rewrite'}")
-    return Authors(tuple(released), tuple(known) if knows == "other" else None, largest, tuple(notes))
+        if knows == "other":
+            free, settled = order[sides[order] == 0], int((sides[order] == 1).sum())
+            sides[free] = 2
+            sides[free[: max(0, len(order) // 2 - settled)]] = 1
+        released.append(np.sort(order[sides[order] < 2]))
+        known.append(np.sort(order[sides[order] != 1]))
+    return released, known
 
 
 def refuse_few(authors: Authors, k: int, column: str) -> None:
@@ -113,7 +163,7 @@ def make_author_plan(
 
     The candidates of a row are a text of each author, if it is public which rewrite belongs to which text. If
     that is `hidden`, or other texts are known, they are all that is known of each author in this trial.
-    `disjoint` trials share no author: then every text is rewritten once.
+    `disjoint` trials share no author: then every text is rewritten once for each of its authors at most.
     """
     sampling, rounds = Sampling(k, temperature=0.0), authors.largest
     if disjoint:
@@ -143,7 +193,50 @@ def _choose_texts(texts: Sequence[Ints], sets: Ints, number: int, start: int, ke
             coin = _toss(derive(key, place, step), sets, start)
             chosen = np.column_stack([chosen, uniform_step(sizes[author], chosen, coin)])
         columns.append(pool[starts[author][:, None] + chosen])
-    return np.stack(columns, axis=1).astype(np.int32)
+    return _share_texts(np.stack(columns, axis=1).astype(np.int32), texts, sets, start, derive(key, "shared"))
+
+
+def _share_texts(shown: Ints, texts: Sequence[Ints], sets: Ints, start: int, key: int) -> Ints:
+    """Return the chosen texts with those of candidates who share some chosen together.
+
+    Each candidate follows the earlier one with whom they have most texts in common.
+    """
+    several = count_authors_of(texts, 1) > 1
+    shared = [own[several[own]] for own in texts]
+    shares = np.asarray([len(own) > 0 for own in shared])
+    trials = np.flatnonzero(shares[sets].sum(axis=1) > 1).tolist()
+
+    @cache
+    def count_common(first: int, second: int) -> int:
+        return len(np.intersect1d(shared[first], shared[second], assume_unique=True))
+
+    for place in range(1, sets.shape[1]) if trials else ():
+        steps = range(shown.shape[2])
+        coins = np.asarray([[_toss(derive(key, place, i, of), sets, start) for of in (0, 1)] for i in steps])
+        for trial in trials:
+            *others, author = sets[trial, : place + 1].tolist()
+            common = [count_common(other, author) for other in others]
+            first = common.index(max(common))
+            if common[first]:
+                given = texts[author], texts[others[first]], shown[trial, first]
+                shown[trial, place] = _follow(*given, coins[:, :, trial])
+    return shown
+
+
+def _follow(own: Ints, other: Ints, given: Ints, coins: Floats) -> list[int]:
+    """Return texts of one author, each by itself a uniform choice, that are those given of another.
+
+    They are the same as often as two uniform choices can be.
+    """
+    chosen: list[int] = []
+    for text, (stay, pick) in zip(given.tolist(), coins, strict=True):
+        if text in own and stay * len(own) < len(other):
+            chosen.append(text)
+        else:
+            spare = max(0.0, 1 - len(own) / len(other))  # of a shared text: what staying does not give it
+            chosen.append(int(own[pick_by_weight(np.where(np.isin(own, other), spare, 1.0), pick)]))
+        own, other = own[own != chosen[-1]], other[other != text]
+    return chosen
 
 
 def _toss(key: int, sets: Ints, start: int) -> Floats:

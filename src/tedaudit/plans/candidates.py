@@ -138,7 +138,7 @@ def disjoint_sets(
                 if isinstance(pool, int)
                 else next(_weights(pool.similarity(here), sampling, ~free[None, :]))
             )
-            members.append(_pick(weight * free, uniform[len(rows) : len(rows) + 1])[0])
+            members.append(pick_by_weight(weight * free, uniform[len(rows) : len(rows) + 1])[0])
             free[members[-1]] = False
         rows.append(members)
     return np.asarray(rows, dtype=np.int32).reshape(-1, sampling.k)
@@ -166,7 +166,7 @@ def _distance_step(pool: Pool, sampling: Sampling, chosen: Ints, uniform: Floats
         np.put_along_axis(taken, batch, values=True, axis=1)
         for offset, weight in enumerate(_weights(pool.similarity(batch), sampling, taken)):
             members = by_set[ends[start + offset] : ends[start + offset + 1]]
-            following[members] = _pick(weight, uniform[members])
+            following[members] = pick_by_weight(weight, uniform[members])
     return following
 
 
@@ -198,7 +198,7 @@ def _top(score: Floats, top: int) -> Floats:
     return np.where(above, 1.0, np.where(tied, (top - above.sum()) / max(1, tied.sum()), 0.0))
 
 
-def _pick(weight: Floats, uniform: Floats) -> Ints:
+def pick_by_weight(weight: Floats, uniform: Floats) -> Ints:
     """Return a choice by weight for each uniform, by inverse distribution function."""
     cumulative = np.cumsum(weight)
     pick = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")

@@ -400,9 +400,9 @@ class BringsTexts(Protocol):
 
 
 @runtime_checkable
-class BringsColumns(BringsTexts, Protocol):
-    """A mechanism whose texts come with further columns, such as the ids of records."""
+class BringsRows(BringsTexts, Protocol):
+    """A mechanism whose texts come with further columns, such as the ids of records, or their authors."""
 
-    def columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return the columns by name, with a value for each of its texts, in order."""
+    def rows(self) -> tuple[Sequence[str], Mapping[str, Sequence[Any]]]:
+        """Return the text of every row, repeats too, and the columns by name, with a value for each row."""
         ...

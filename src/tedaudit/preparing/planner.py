@@ -14,7 +14,9 @@ from tedaudit.inference.encoders.sentence import Encoder, embed_pool, load_encod
 from tedaudit.plans.authors import (
     Authors,
     choose_authors,
+    count_authors_of,
     make_author_plan,
+    read_authors,
     refuse_few,
     repeat_trials,
     take_trials,
@@ -99,13 +101,25 @@ class Planner:
         self, spec: PlanSpec, mechanism: Mechanism, label: str, epsilons: Sequence[float]
     ) -> PlannedTrials:
         """Return the plan of a mechanism; one that writes each text once has a plan of its own."""
-        usable = None
-        if isinstance(mechanism, WritesOnce):
-            usable = mechanism.available(self._corpus.texts, epsilons, spec.releases)
+        usable = self._find_usable(spec, mechanism, epsilons) if isinstance(mechanism, WritesOnce) else None
         name = name_plan(spec.name, None if usable is None else label)
         if name not in self._planned:
             self._planned[name] = self._make(name, spec, label, usable)
         return self._planned[name]
+
+    def _find_usable(
+        self, spec: PlanSpec, mechanism: WritesOnce, epsilons: Sequence[float]
+    ) -> npt.NDArray[np.bool_]:
+        """Return which texts have enough rewrites: as many as there are releases of it, or authors."""
+        texts = self._corpus.texts
+        if not spec.author:
+            return mechanism.available(texts, epsilons, spec.releases)
+        needed = count_authors_of(read_authors(self._corpus, spec.author).values(), len(texts))
+        usable = np.zeros(len(texts), dtype=np.bool_)
+        for times in np.unique(needed).tolist():
+            some = np.flatnonzero(needed == times)
+            usable[some] = mechanism.available([texts[i] for i in some.tolist()], epsilons, max(1, times))
+        return usable
 
     def _make(
         self, name: str, spec: PlanSpec, label: str, usable: npt.NDArray[np.bool_] | None

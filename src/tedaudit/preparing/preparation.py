@@ -5,7 +5,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -16,7 +16,7 @@ from tedaudit.inference.encoders.lexical import CHARACTERS, choose_reading
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plugins.abilities import (
-    BringsColumns,
+    BringsRows,
     BringsTexts,
     CallsUserCode,
     HasCautions,
@@ -71,11 +71,19 @@ class PreparedAudit:
         old = self.store.manifest() if self.store.exists() else {"plans": {}}
         if "corpus" not in old or not self.store.has_corpus(self.corpus):
             self.store.write_corpus(self.corpus)
+        if self.tells_repeats:
+            self.store.write_repeats(self.corpus)
         for job in self.jobs:
             self.store.write_plan(job.plan_name, job.plan, job.plan_key)
             for seen in job.planned.series:
                 self.store.write_plan(seen.name, seen.plan, seen.key)
         self._write_manifest({**old["plans"], **self.plans}, old.get("models", ()))
+
+    @property
+    def tells_repeats(self) -> bool:
+        """Whether rows that repeat a text play a part: those that give it to another author."""
+        names_authors = any(plan.author for plan in self.spec.plans)
+        return names_authors and bool(self.corpus.splits["train"].repeats.positions)
 
     def note_look(self) -> None:
         """Note that results are seen now: an extension is then an optional one."""
@@ -114,6 +122,7 @@ class PreparedAudit:
         users = {(model["used_by"], model["part"]) for model in self.models}
         others = [model for model in old_models if (model["used_by"], model["part"]) not in users]
         kept = self.store.manifest() if self.store.exists() else {}
+        has_repeats = self.tells_repeats or kept.get("corpus", {}).get("has_repeats", False)
         self.store.write_manifest(
             {
                 "name": self.spec.name,
@@ -125,6 +134,7 @@ class PreparedAudit:
                     "splits": list(self.corpus.splits),
                     "texts": len(self.corpus.texts),
                     "notes": list(self.corpus.notes),
+                    **({"has_repeats": True} if has_repeats else {}),
                 },
                 "plans": plans,
                 "looks": earlier_looks(self.store) if kept else [],
@@ -283,8 +293,7 @@ def load_texts(named: PluginSpec | None, mechanisms: Mapping[str, Mechanism]) ->
     if named is None:
         bring = [m for m in mechanisms.values() if isinstance(m, BringsTexts)]
         if bring and len(bring) == len(mechanisms.keys() - {ORIGINALS}):
-            texts = list(dict.fromkeys(text for mechanism in bring for text in mechanism.texts()))
-            return assemble("recorded", {"train": (texts, _bring_columns(bring, texts))})
+            return _bring_corpus(bring)
         loader = build(Reference("corpus", "demo"))
     else:
         loader = build(named.reference("corpus"))
@@ -294,15 +303,24 @@ def load_texts(named: PluginSpec | None, mechanisms: Mapping[str, Mechanism]) ->
     return corpus
 
 
-def _bring_columns(bring: Sequence[BringsTexts], texts: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the columns that every text has, each text's from the first mechanism that brings it."""
-    rows: dict[str, dict[str, Any]] = {}
-    for mechanism in bring:
-        columns = mechanism.columns() if isinstance(mechanism, BringsColumns) else {}
-        for place, text in enumerate(mechanism.texts()):
-            rows.setdefault(text, {name: values[place] for name, values in columns.items()})
-    shared = [name for name in rows[texts[0]] if all(name in row for row in rows.values())] if texts else []
-    return {name: [rows[text][name] for text in texts] for name in shared}
+def _bring_corpus(bring: Sequence[BringsTexts]) -> Corpus:
+    """Return the texts of all rows that mechanisms bring, with the columns that every text has.
+
+    A text has those of its first row. Rows with the text of another are rewrites of it too: no note says that
+    they were left out.
+    """
+    tables = [(list(m.texts()), {}) if not isinstance(m, BringsRows) else m.rows() for m in bring]
+    first: dict[str, int] = {}  # the table that brings a text
+    for number, (texts, _) in enumerate(tables):
+        for text in texts:
+            first.setdefault(text, number)
+    needed = [tables[number][1] for number in dict.fromkeys(first.values())]
+    names = [name for name in needed[0] if all(name in columns for columns in needed)] if needed else []
+    whole = [table for table in tables if all(name in table[1] for name in names)]
+    every = [text for texts, _ in whole for text in texts]
+    labels = {name: [value for _, columns in whole for value in columns[name]] for name in names}
+    told = assemble("recorded", {"train": (list(dict.fromkeys(every)), {})}).notes
+    return replace(assemble("recorded", {"train": (every, labels)}), notes=told)
 
 
 def epsilons_of(spec: MechanismSpec, mechanism: Mechanism, general: Sequence[float]) -> list[Nominal]:

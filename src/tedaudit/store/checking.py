@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store.directory import RunDirectory
+from tedaudit.store.directory import REPEATS, RunDirectory
 from tedaudit.store.files import read_frame
 from tedaudit.store.table_folder import TableFolder
 
@@ -35,6 +35,7 @@ def _examine(run: RunDirectory) -> Iterator[str]:
     yield ""
     sealed, corpus = bool(manifest["sealed"]), manifest["corpus"]
     keys = {f"corpus/{split}.parquet": corpus["fingerprint"] for split in corpus["splits"]}
+    keys |= {f"corpus/{REPEATS}": corpus["fingerprint"]} if corpus.get("has_repeats") else {}
     keys |= {f"plans/{name}.parquet": plan["key"] for name, plan in manifest["plans"].items()}
     for name, key in keys.items():
         yield _try(read_frame, run.root / name, key, sealed=sealed)

@@ -31,8 +31,9 @@ from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableFolder, parse_epsilon
 from tedaudit.text.characters import replace_surrogates
-from tedaudit.types import Corpus, Plan, Split
+from tedaudit.types import Corpus, Plan, Repeats, Split
 
+REPEATS = "train.repeats.parquet"
 _BEFORE_MANIFEST = {"corpus", "plans", LIST}  # what a run writes before its first manifest
 
 
@@ -196,6 +197,12 @@ class RunDirectory:
             write_frame(self._folder("corpus") / f"{name}.parquet", frame, corpus.fingerprint, notes)
         self._corpus = None
 
+    def write_repeats(self, corpus: Corpus) -> None:
+        """Store the rows that repeat a text, too: whoever audits authors must know to whom they give it."""
+        frame = frame_of_repeats(corpus.splits["train"].repeats)
+        write_frame(self._folder("corpus") / REPEATS, frame, corpus.fingerprint)
+        self._corpus = None
+
     def has_corpus(self, corpus: Corpus) -> bool:
         """Return whether every split of the corpus is stored."""
         return all((self.root / "corpus" / f"{split}.parquet").exists() for split in corpus.splits)
@@ -210,6 +217,9 @@ class RunDirectory:
             path = self.root / "corpus" / f"{name}.parquet"
             frame = read_frame(path, about["fingerprint"], sealed=sealed)
             splits[name] = split_of_frame(frame, read_notes(path, about["fingerprint"]), path)
+        if about.get("has_repeats"):
+            frame = read_frame(self.root / "corpus" / REPEATS, about["fingerprint"], sealed=sealed)
+            splits["train"] = replace(splits["train"], repeats=repeats_of_frame(frame))
         corpus = Corpus(about["name"], splits, tuple(about["notes"]))
         if not sealed and corpus.fingerprint != about["fingerprint"]:
             raise RunDirectoryError(
@@ -314,6 +324,7 @@ class RunDirectory:
 
 _TEXTS = "texts"  # the note that says which column holds the texts
 _USUAL = "text"
+_POSITION, _VALUE = "position", "column "
 _PLAIN: dict[type, Any] = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 
 
@@ -335,6 +346,26 @@ def split_of_frame(frame: pl.DataFrame, notes: Mapping[str, str], path: Path) ->
         )
     columns = {key: tuple(frame[key].to_list()) for key in frame.columns if key != name}
     return Split(tuple(frame[name].to_list()), columns)
+
+
+def frame_of_repeats(repeats: Repeats) -> pl.DataFrame:
+    """Return the table of the rows that repeat a text: its position, and every value as a string."""
+    columns = {
+        f"{_VALUE}{replace_surrogates(name)}": [
+            None if value is None else replace_surrogates(str(value)) for value in values
+        ]
+        for name, values in repeats.columns.items()
+    }
+    return pl.DataFrame(
+        {_POSITION: repeats.positions, **columns},
+        schema={_POSITION: pl.Int32, **dict.fromkeys(columns, pl.String)},
+    )
+
+
+def repeats_of_frame(frame: pl.DataFrame) -> Repeats:
+    """Return the rows that repeat a text."""
+    columns = {name.removeprefix(_VALUE): tuple(frame[name].to_list()) for name in frame.columns[1:]}
+    return Repeats(tuple(frame[_POSITION].to_list()), columns)
 
 
 def _to_series(values: Sequence[Any]) -> pl.Series:

@@ -64,6 +64,7 @@ class _Corpus(_Part):
     splits: list[FileName]
     texts: StrictInt
     notes: list[str]
+    has_repeats: StrictBool = False
 
 
 class _Plan(_Part):
