@@ -14,6 +14,7 @@ import pytest
 import tedaudit
 from encoder_examples import find_minilm, go_offline
 from helpers import make_spec, sentences, tables, within
+from judging_server import running
 from tedaudit.api import load_run, run
 from tedaudit.errors import TedauditError
 from tedaudit.releasing.replay import replay
@@ -87,6 +88,22 @@ def test_meaning_does_not_tell_them_apart_either(tmp_path, monkeypatch):
     embedding = {"name": "embedding", "encoder": str(find_minilm())}
     found = ask("identity", FOUR, texts=4, trials=200, attack=embedding, out=str(tmp_path / "run"))
     assert all((list_scores(found, f) == list_scores(found, f)[:, :1]).all() for f in found)
+
+
+@pytest.mark.parametrize("reading", ["choice", "generate"])
+def test_a_judge_that_prefers_a_place_is_shown_a_shared_text_once(tmp_path, reading):
+    with running() as server:
+        llm = {"name": "llm", "judge": server.backend, "reading": reading}
+        found = ask("identity", FOUR, texts=2, trials=200, attack=llm, out=str(tmp_path / "run"))
+        assert not server.bodies
+        assert all((list_scores(found, f) == 0).all() for f in found)
+        rows = [*FOUR, *((text, "T") for text in sentences(80)[50:])]
+        mixed = ask("identity", rows, texts=2, k=3, trials=200, attack=llm, out=str(tmp_path / "other"))
+        assert server.bodies
+    one = mixed.findings[0]
+    plan, scores = mixed.run.read_plan(one.plan), list_scores(mixed, one)
+    for texts, row in zip(plan.candidates.tolist(), scores.tolist(), strict=True):
+        assert len(set(zip(texts, row, strict=True))) == len(set(texts))
 
 
 def exact_success(

@@ -114,6 +114,15 @@ def shuffle_candidates(observation: Observation) -> list[int]:
     return [by_content[i] for i in np.argsort(coins, kind="stable")]
 
 
+def _spread(observation: Observation, texts: Sequence[str], guess: Guess) -> Guess:
+    """Return a guess among distinct texts for all candidates: authors who share a text are shown it once."""
+    if len(texts) == len(observation.candidates):
+        return guess
+    places = [texts.index(text) for text in observation.candidates]
+    shown = None if guess.shown is None else guess.shown[places]
+    return replace(guess, scores=guess.scores[places], shown=shown)
+
+
 def read_answer(text: str, k: int) -> int | None:
     """Return the candidate that an answer names, counted from 0: the last [[N]] in range."""
     numbers = [int(digits) - 1 for digits in _NUMBER.findall(text) if len(digits) <= 4]
@@ -134,7 +143,7 @@ Question = tuple[Prompt, tuple[str, ...]]
 
 @dataclass
 class LLM:
-    """One question per trial, or two (`both_orders`); distinct questions are asked once."""
+    """One question per trial, or two (`both_orders`); distinct questions and candidates are shown once."""
 
     judge: str = "hf:Qwen/Qwen3-8B"
     """The language model: hf:ID_OR_FOLDER in this process, or openai:MODEL@URL on a server."""
@@ -244,6 +253,15 @@ class LLM:
         observations = list(batch)
         if self.reading == "likelihood":
             return Guesses.of(self._guess_by_likelihood(observations))
+        distinct = [tuple(dict.fromkeys(observation.candidates)) for observation in observations]
+        pairs = list(zip(observations, distinct, strict=True))
+        asked = [replace(observation, candidates=texts) for observation, texts in pairs if len(texts) > 1]
+        found = iter(self._choose(asked))
+        guesses = [next(found) if len(texts) > 1 else Guess(np.zeros(1)) for texts in distinct]
+        return Guesses.of([_spread(*pair, guess) for pair, guess in zip(pairs, guesses, strict=True)])
+
+    def _choose(self, observations: Sequence[Observation]) -> list[Guess]:
+        """Ask which candidate is the source, all of them different texts."""
         orders = [shuffle_candidates(observation) for observation in observations]
         rounds = [orders] + ([[order[::-1] for order in orders]] if self.both_orders else [])
         questions = [
@@ -252,12 +270,10 @@ class LLM:
             for observation, order in zip(observations, shown, strict=True)
         ]
         answers = self._find_answers(questions)
-        return Guesses.of(
-            [
-                self._combine(observation, [shown[i] for shown in rounds], answers[i :: len(batch)])
-                for i, observation in enumerate(observations)
-            ]
-        )
+        return [
+            self._combine(observation, [shown[i] for shown in rounds], answers[i :: len(observations)])
+            for i, observation in enumerate(observations)
+        ]
 
     def models(self) -> Sequence[ModelUse]:
         """Name the judge; the weights of one behind a server cannot be seen."""
