@@ -17,9 +17,12 @@ from helpers import make_spec, sentences, tables, within
 from judging_server import running
 from tedaudit.api import load_run, run
 from tedaudit.errors import TedauditError
+from tedaudit.preparing.preparation import restore_audit
 from tedaudit.releasing.replay import replay
 from tedaudit.results.losses import read_losses
 from tedaudit.store.checking import find_damage
+from tedaudit.studies.fresh import Study
+from tedaudit.studies.worst_pairs import find_worst_pairs
 
 SHARED = sentences(30)
 FOUR = [(text, name) for text in SHARED for name in "PQRS"]  # each writes every text
@@ -234,6 +237,14 @@ def test_a_run_knows_whose_texts_are_shared_without_the_file_that_it_was_made_fr
     assert find_damage(store)[1] == []
     next((tmp_path / "run" / "corpus").glob("*repeats*")).unlink()
     assert "repeats" in find_damage(store)[1][0]
+
+
+def test_worst_pairs_are_pairs_of_different_texts(tmp_path):
+    rows = [*FOUR, *((text, "T") for text in sentences(90)[60:])]
+    found = ask("identity", rows, texts=1, trials=100, attack="lexical", out=str(tmp_path / "run"))
+    pairs = find_worst_pairs(found, Study(restore_audit(found.run), "pairs-of-texts"), 200, 5).pairs
+    assert len(pairs) > 10
+    assert all(pair.texts[0] != pair.texts[1] for pair in pairs)
 
 
 TABLE = [(f"{WORDS[i]} and {WORDS[i + 8]}", name) for i in range(8) for name in "PQRSTUVW"]

@@ -30,7 +30,7 @@ class Pilot:
     """What one attack guessed in the first run: rows of equal length."""
 
     source: Ints  # position of the text that was rewritten
-    other: Ints  # position of another candidate of the trial
+    other: Ints  # position of another candidate of the trial; the same if authors share the text
     evidence: Floats  # the margin, negative if the guess was wrong; 0 without a usable answer
 
 
@@ -117,6 +117,6 @@ def read_pilot(result: AuditResult, finding: Finding) -> Pilot:
         is_other = (choice >= 0) & (choice != plan.secret)  # else any other text will do
         other = np.where(is_other, choice, (source + 1) % len(result.run.corpus().texts))
     else:
-        first = plan.candidates[:, 0]
-        other = np.where(first == plan.source, plan.candidates[:, 1], first)
+        is_another = plan.candidates != plan.source[:, None]  # nowhere if all candidates share the text
+        other = plan.candidates[np.arange(len(plan)), is_another.argmax(axis=1)]
     return Pilot(source, other.astype(np.int64), np.where(columns["usable"], signed, 0.0) + 0.0)

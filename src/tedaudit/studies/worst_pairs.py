@@ -46,7 +46,8 @@ def pick_pairs(result: AuditResult, finding: Finding, count: int) -> list[tuple[
     picked: dict[tuple[int, int], None] = {}
     for row in np.argsort(-pilot.evidence, kind="stable").tolist():
         low, high = sorted((int(pilot.source[row]), int(pilot.other[row])))
-        picked.setdefault((low, high))
+        if low < high:  # two authors may share the text
+            picked.setdefault((low, high))
         if len(picked) == count:
             break
     return list(picked)
