@@ -4,8 +4,8 @@
 
 reads every .conllu of the folder, compressed or not, and writes OUT_FOLDER/ud-ewt-authors.csv. A text is a
 sentence of at least four words, an "author" a document with at least eight of them (`--least`). Sentences
-that differ in white space alone count once, where they are first. Keep the table out of the repository: the
-treebank is under CC BY-SA 4.0, and its sentences are real people's.
+that differ in white space alone are the same, and a document has each once; some stand in several documents.
+Keep the table out of the repository: the treebank is under CC BY-SA 4.0, and its sentences are real people's.
 
 What an "author" is: sentences of one document share a subject, names and mostly a writer, which is what an
 adversary uses who knows other texts of somebody. What it is not: a person. A review and nearly every post of
@@ -46,7 +46,8 @@ def main() -> None:
         writer.writerows(rows)
     sizes = Counter(author for _, author, _ in rows)
     genres = {author: genre for _, author, genre in rows}
-    print(f"{file}: {len(rows):,} texts of {len(sizes):,} authors")
+    several = sum(count > 1 for count in Counter(text for text, _, _ in rows).values())
+    print(f"{file}: {len(rows):,} texts of {len(sizes):,} authors; {several:,} texts are of several")
     for least in SIZES:
         large = [author for author, size in sizes.items() if size >= least]
         by_genre = Counter(genres[author] for author in large).most_common()
@@ -71,14 +72,9 @@ def read_documents(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def select_texts(sentences: Iterator[tuple[str, str]], least: int) -> list[tuple[str, str, str]]:
-    """Return rows of text, author and genre: distinct sentences, long enough, of authors with enough."""
-    seen: set[str] = set()
-    kept: list[tuple[str, str]] = []
-    for document, text in sentences:
-        form = fold_text(text)
-        if count_words(form) >= _FEWEST_WORDS and form not in seen:
-            seen.add(form)
-            kept.append((form, document))
+    """Return rows of text, author and genre: distinct long sentences of every author with enough of them."""
+    folded = ((fold_text(text), document) for document, text in sentences)
+    kept = list(dict.fromkeys(row for row in folded if count_words(row[0]) >= _FEWEST_WORDS))
     sizes = Counter(document for _, document in kept)
     return [(text, author, author.split("-")[0]) for text, author in kept if sizes[author] >= least]
 
