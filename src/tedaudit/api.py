@@ -180,7 +180,8 @@ def judge_run(path: str | Path) -> Result:
 
 
 def _judge(store: RunDirectory) -> Result:
-    if not find_look(store).noted:
+    look = find_look(store)
+    if not look.noted and not look.lost:
         _count_look(store)
     return Result.of(read_result(store))
 

@@ -21,7 +21,7 @@ def test_cards_come_with_departures_and_settings(made):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("no-such-plugin", "This mechanism is not installed here"),
+        ("no-such-plugin", "This mechanism does not come with tedaudit"),
         ("py:no_such_module:rewrite", "which a report does not load"),
         ("py:", "which a report does not load"),
         ("py:json:no_such", "which a report does not load"),
@@ -32,7 +32,7 @@ def test_a_plugin_that_is_gone_or_is_code_without_a_card_leaves_one_that_says_so
     (card,) = describe_plugins({"mechanisms": [{"name": name, "label": "mine"}]})["mechanisms"]
     assert (card["name"], card["label"]) == (name, "mine")
     assert told in card["missing"]
-    assert ("not installed" in card["missing"]) == (not name.startswith("py:"))
+    assert ("does not come with" in card["missing"]) == (not name.startswith("py:"))
 
 
 def test_code_that_a_manifest_names_is_not_run_for_its_card(tmp_path, monkeypatch):

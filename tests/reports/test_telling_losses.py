@@ -12,6 +12,7 @@ from tedaudit.reports.page import chart_losses
 from tedaudit.reports.section import format_loss
 from tedaudit.reports.telling_losses import tell_losses
 from tedaudit.results.losses import read_losses
+from tedaudit.store.checksums import seal_json
 from tiny_models import one_thread, save_lstm, save_roberta
 
 
@@ -45,6 +46,26 @@ def test_the_report_says_which_words_carry_the_loss(result):
         line for line in report.splitlines() if "beyond the end" in line and "capitalised words" in line
     )
     assert "words with digits" in heading
+
+
+def test_the_words_that_carry_the_loss_are_told_without_the_mechanism(result, tmp_path):
+    """Their classes were stored by the run, and no text: a reader needs no model, and trusts no name."""
+    copy = result.save(tmp_path / "copy")
+    before = (copy / "report.md").read_text()
+    manifest = json.loads((copy / "manifest.json").read_text())
+    for mechanism in manifest["spec"]["mechanisms"]:
+        mechanism |= {"name": "py:no_such_module:Thing", "label": mechanism["name"]}
+    (copy / "manifest.json").write_text(json.dumps(seal_json(manifest)))
+    tedaudit.report(copy)
+    section = before[before.index("## Which words carry") : before.index("## Which steps carry")]
+    assert section in (copy / "report.md").read_text()
+    kept = (copy / "pieces.json").read_text()
+    assert not any(
+        word in kept for text in result.run.corpus().texts for word in text.split() if len(word) > 5
+    )
+    (copy / "pieces.json").unlink()
+    assert any("pieces.json" in line for line in tedaudit.report(copy).told_missing)
+    assert "Which words carry" not in (copy / "report.md").read_text()
 
 
 def test_every_plan_with_losses_has_its_figures(result):

@@ -7,9 +7,11 @@ import tedaudit
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.results.losses import BEYOND, find_parts, read_losses
 from tedaudit.store.guesses import GuessTable
+from tedaudit.text.words import classify_pieces
 
 WORDS = ("paris", "7", "the", "walk", "river", "stone")
 TEXTS = [f"{first} {second} {third}" for first in WORDS[:3] for second in WORDS[3:] for third in WORDS[:2]]
+PIECES = {position: classify_pieces(text.split()) for position, text in enumerate(TEXTS)}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def test_a_loss_that_is_not_clearly_above_zero_is_not_shared_out(result):
 
 def test_terms_belong_to_the_words_of_the_source(result):
     row = read_losses(result)[1]
-    parts = find_parts(result, row, str.split)
+    parts = find_parts(result, row, PIECES)
     by_name = {part.name: part for part in parts.classes}
     assert by_name[BEYOND].mean == 0.0
     plan = result.run.read_plan(row.finding.plan)
@@ -61,6 +63,6 @@ def test_a_run_without_terms_has_no_parts(result, monkeypatch):
 
 
 def test_parts_are_plain_data(result):
-    told = find_parts(result, read_losses(result)[1], str.split).to_dict()
+    told = find_parts(result, read_losses(result)[1], PIECES).to_dict()
     assert np.isfinite(told["steps"]).all()
     assert {part["name"] for part in told["classes"]} >= {"words with digits", BEYOND}

@@ -125,11 +125,8 @@ def test_what_is_gone_is_told_and_stops_nobody(copy):
     (copy / "sections" / "pairs.json").unlink()
     (copy / "certain.json").unlink()
     (copy / "report.html").unlink()
-    told = [note for note in report(copy).notes if "is gone" in note]
-    assert told == [
-        "certain.json is gone, and with it what it told",
-        "sections/pairs.json is gone, and with it what it told",
-    ]
+    told = report(copy).told_missing
+    assert told == ["certain.json, and with it what it told", "sections/pairs.json, and with it what it told"]
     store_section(RunDirectory(copy), "pairs", SECTION)
     assert not any("pairs" in note for note in load_run(copy).notes)
 

@@ -1,6 +1,7 @@
 """Looks: every state of the tables that was judged is counted once, and only judging counts."""
 
 import json
+import shutil
 
 import pytest
 
@@ -59,3 +60,24 @@ def test_looks_of_a_version_that_did_not_number_them_are_counted_from_its_plans(
     assert load_run(tmp_path).family.look == Look(2, noted=True)
     assert len(earlier_looks(RunDirectory(tmp_path))) == 2
     assert audited(tmp_path, Promising(), epsilons=[1], trials=120).family.look == Look(3, noted=True)
+
+
+def test_what_is_left_of_judged_guesses_decides_nothing_and_counts_as_no_look(tmp_path):
+    """Whoever takes tables away after seeing them could choose which tests share the error."""
+    spec = {"epsilons": [0.1], "attacks": [SharedWords(), "lexical"]}
+    whole = audited(tmp_path, Promising(), **spec)
+    assert whole.violated
+    folder = next(tmp_path.glob("guesses/*/*/*/lexical"))
+    for part in sorted(folder.glob("part-*"))[-1:]:
+        part.unlink()
+    for _ in range(2):
+        told = report(tmp_path)
+        assert [f.verdict.name for f in told] == ["not tested"] * 2
+        assert not told.violated
+    shutil.rmtree(folder)
+    assert [f.verdict.name for f in report(tmp_path)] == ["not tested"]
+    assert audited(tmp_path, Promising(), **spec | {"attacks": [SharedWords()]}).family.look.lost
+    assert len(looks(tmp_path)) == 1
+    again = audited(tmp_path, Promising(), **spec)
+    assert [f.to_dict() for f in again] == [f.to_dict() for f in whole]
+    assert again.family.look == Look(1, noted=True)

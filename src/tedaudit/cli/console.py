@@ -24,6 +24,7 @@ from tedaudit.plugins.settings import list_settings
 from tedaudit.reports.first_screen import SCREEN, print_screen
 from tedaudit.reports.meaning import tell_meaning
 from tedaudit.reports.page import charts_missing
+from tedaudit.reports.redaction import redact_missing
 from tedaudit.reports.section import Section, format_number
 from tedaudit.reports.summary import describe_claims, headlines
 from tedaudit.reports.telling_audit import explain_table, tell_plans
@@ -36,6 +37,7 @@ from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
 from tedaudit.spec.zoo_defaults import KnownModel
 from tedaudit.store.directory import RunDirectory
+from tedaudit.store.missing import Missing, describe_missing
 from tedaudit.types import Card
 from tedaudit.utility.results import UtilityResult
 from tedaudit.utility.telling import tell as tell_utility
@@ -126,6 +128,14 @@ def say_redacted(run: RunDirectory) -> None:
         f"nothing else there may. `tedaudit report {run.root} --full` takes it back."
     )
     console(error=True).print(escape_text(line), soft_wrap=True)
+
+
+def say_unfinished(run: RunDirectory, missing: Sequence[Missing]) -> None:
+    """Say on standard error what a run lacks, if it lacks anything."""
+    if missing and run.files.is_redacted:
+        missing = [redact_missing(one, {}, {}) for one in missing]
+    if missing:
+        console(error=True).print(escape_text(f"{describe_missing(missing)}."), soft_wrap=True)
 
 
 def show_comparison(compared: Compared, page: Path | None) -> None:
@@ -289,8 +299,12 @@ _WIDEST = 120  # sentences are not read well in longer lines
 def show_result(result: AuditResult, table: TableKind = "pivot", *, losses: bool = False) -> None:
     """Print the findings, how to read them and where they are stored; losses beside them if asked."""
     out = console()
+    if result.findings and result.missing and table != "full":
+        _say(f"{result.unfinished}.", style="bold")
+        out.print()
     if not result.findings:
-        out.print("No attack has finished a block yet: there is nothing to estimate from.")
+        for sentence in headlines(result):
+            _say(sentence)
     elif table == "full":
         _show_rows(result)
     else:
@@ -298,7 +312,8 @@ def show_result(result: AuditResult, table: TableKind = "pivot", *, losses: bool
         rows = read_losses(result) if losses and shown else []
         print_screen(out, width(), result, rows, tables=shown)
     for note in result.notes:
-        _say(f"- {note}", style="dim")
+        if note != result.unfinished:  # which stands above
+            _say(f"- {note}", style="dim")
     if table != "full" and result.findings:
         _say("Every row with its counts and verdict: --table full; all its columns: report.md.", style="dim")
     out.print(f"Everything is in {result.folder} (report.md, summary.json).", soft_wrap=True)

@@ -104,6 +104,7 @@ def _guess_format(out: Path | None) -> "Format":
 def _write_run(run_directory: Path, wanted: "Export", out: Path | None, *, force: bool) -> None:
     """Write a run to a file or standard output, and exit with 1 if a gate failed."""
     from tedaudit import api
+    from tedaudit.cli.console import say_unfinished
     from tedaudit.reports.export.frames import frame_losses
     from tedaudit.reports.export.writing import make_export
     from tedaudit.results.gates import any_failed, judge_gates
@@ -113,6 +114,7 @@ def _write_run(run_directory: Path, wanted: "Export", out: Path | None, *, force
         check_target(out, [run_directory], force=force)
     redact = _is_redacted(run_directory, texts=wanted.texts) or wanted.redact
     result = api.judge_run(run_directory) if wanted.gates else api.load_run(run_directory)
+    say_unfinished(result.run, result.missing)
     content = make_export(result, replace(wanted, redact=redact))
     if wanted.what == "losses" and frame_losses(result).is_empty():
         typer.echo(_NO_LOSSES, err=True)
@@ -151,12 +153,13 @@ def _print_schema(kind: str, run_directory: Path | None) -> None:
 def _write_cards(run_directory: Path, mechanism: str | None, out: Path | None, *, force: bool) -> None:
     """Write a calibration card per mechanism, Markdown and JSON without texts."""
     from tedaudit import api
-    from tedaudit.cli.console import say_redacted
+    from tedaudit.cli.console import say_redacted, say_unfinished
     from tedaudit.reports.cards import calibration_cards, write_cards
 
     if out is not None and out.exists() and not out.is_dir():
         raise SpecError(f"--out is '{out}', which is a file; cards need a folder.")
     result = api.load_run(run_directory)
+    say_unfinished(result.run, result.missing)
     written = write_cards(calibration_cards(result, mechanism), result.run, out, force=force)
     say_redacted(result.run)
     for path in written:

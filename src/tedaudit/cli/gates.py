@@ -82,11 +82,14 @@ def pass_gates(result: "AuditResult", fail_on: Sequence[str] | None, fail_above:
     """
     from tedaudit.results.gates import any_failed, judge_gates
 
+    gates = name_gates(fail_on, fail_above)
+    if gates and not result.finished:
+        _say(f"{gates}: {result.unfinished}.")
     if fail_on and not result.claims and fail_above is None:
         _say("--fail-on: nothing is claimed, so there is nothing to fail on; --fail-above needs no claim.")
     if fail_above is not None:
         _describe_limit(result, result.judge_limit(fail_above), fail_above)
-    if any_failed(judge_gates(result, name_gates(fail_on, fail_above))):
+    if any_failed(judge_gates(result, gates)):
         raise typer.Exit(1)
 
 

@@ -28,6 +28,7 @@ from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
+    from tedaudit.results.findings import AuditResult
     from tedaudit.trust.leaks.run_leaks import RunLeaks
     from tedaudit.trust.lint.notes import LintReport
 
@@ -93,13 +94,14 @@ def leaks(
     if run_directory is not None:
         given = {"mechanism": mechanism, "corpus": corpus, "epsilon": epsilon, "claim": claim, "set": assign}
         refuse_settings(run_directory, given)
-        notes, found, redact = _find_in_run(run_directory, chosen, redact=redact, yes=yes)
-        reports, has_findings = found.reports, found.has_findings
+        notes, found, result = _find_in_run(run_directory, chosen, redact=redact, yes=yes)
+        reports, has_findings, missing = found.reports, found.has_findings, result.missing
+        redact = result.run.files.is_redacted
     else:
         named = name_mechanism("leaks", mechanism, assign)
         notes = [look(named, epsilons=epsilon or ())]
         found = find_leaks(named, corpus, epsilon=epsilon, claim=claim, **chosen)
-        reports, has_findings = (found,), bool(found.findings)
+        reports, has_findings, missing = (found,), bool(found.findings), ()
     if json:
         print_json({**found.to_dict(redact=redact), "lint": [note.to_dict() for note in notes]})
     else:
@@ -107,22 +109,25 @@ def leaks(
             show_notes(noted)
             for line in [*write_lines(tell_leaks(report, redact=redact), escape_text), ""]:
                 console().print(line, soft_wrap=True)
+    if fail_on and missing:  # nobody has looked at what is not there
+        raise typer.Exit(1)
     if (has_findings and FINDING in (fail_on or ())) or any(_reaches(note, fail_on) for note in notes):
         raise typer.Exit(1)
 
 
 def _find_in_run(
     run_directory: Path, settings: dict[str, Any], *, redact: bool, yes: bool
-) -> tuple[list["LintReport"], "RunLeaks", bool]:
-    """Look at all mechanisms of a run, put what leaks into its report, and say whether it is redacted."""
+) -> tuple[list["LintReport"], "RunLeaks", "AuditResult"]:
+    """Look at all mechanisms of a run, put what leaks into its report, and return the run too."""
     from tedaudit import api
-    from tedaudit.cli.console import say_redacted
+    from tedaudit.cli.console import say_redacted, say_unfinished
     from tedaudit.reports.section import store_section
     from tedaudit.spec.code_names import list_code
     from tedaudit.trust.leaks.run_leaks import NAME, find_run_leaks, lint_run
     from tedaudit.trust.leaks.telling import tell_run
 
     result = api.load_run(run_directory)
+    say_unfinished(result.run, result.missing)
     confirm_code(list_code(result.run.manifest()["spec"], "mechanisms"), run_directory, yes=yes)
     if redact:
         result.run.note_redaction(redacted=True)
@@ -131,7 +136,7 @@ def _find_in_run(
     store_section(result.run, NAME, section)
     api.report(result.run.root)
     say_redacted(result.run)
-    return notes, found, result.run.files.is_redacted
+    return notes, found, result
 
 
 def name_mechanism(command: str, name: str, assignments: list[str] | None) -> dict[str, Any] | str:

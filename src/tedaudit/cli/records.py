@@ -60,7 +60,7 @@ def records(
     If the run has likelihoods of pairs, records are shown by exact loss too, over all of its own trials.
     """
     from tedaudit import api
-    from tedaudit.cli.console import say_redacted, show_section
+    from tedaudit.cli.console import say_redacted, say_unfinished, show_section
     from tedaudit.reports.section import store_section
     from tedaudit.store.exported import check_target, write_exported
     from tedaudit.studies.record_losses import find_record_losses
@@ -72,6 +72,7 @@ def records(
     if redact:
         result.run.note_redaction(redacted=True)
     redact = result.run.files.is_redacted
+    say_unfinished(result.run, result.missing)
     sections: dict[str, Section] = {}
     told: dict[str, Any] = {"error": None, "records": []}
     tried: Sequence[Record] = ()
@@ -207,7 +208,7 @@ def loss(
     of a run, texts are rewritten too.
     """
     from tedaudit import api
-    from tedaudit.cli.console import progress_bar, say_redacted
+    from tedaudit.cli.console import progress_bar, say_redacted, say_unfinished
     from tedaudit.preparing.own_folder import own_folder
     from tedaudit.results.losses import read_losses
     from tedaudit.spec.flags import merge_engine
@@ -222,6 +223,7 @@ def loss(
     else:
         refuse_settings(run_directory, {**flags, "set": assign})
         result = api.load_run(run_directory)
+        say_unfinished(result.run, result.missing)
         spec = None if read_losses(result) else _restore(result, yes=yes)
     if spec is not None:
         with own_folder(spec) as (placed, remark), progress_bar(quiet=quiet) as progress:
@@ -281,7 +283,7 @@ def _restore(result: "AuditResult", *, yes: bool) -> "AuditSpec":
     from tedaudit.preparing.preparation import restore_audit
     from tedaudit.spec.code_names import list_code
 
-    if any(not finding.complete for finding in result):
+    if not result.finished:
         raise SpecError("The run is not finished: run the same command again, then ask for its losses.")
     code = list_code(result.run.manifest()["spec"], "mechanisms", "attacks")
     confirm_code(code, result.folder, yes=yes)

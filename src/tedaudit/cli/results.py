@@ -146,14 +146,16 @@ def replay(
     Mechanism and attack run again. If the run names Python code (py:package.module:name, or a function),
     that code runs on this machine: it is asked for first, and --yes answers. Trust whoever made the run.
     """
-    from tedaudit.cli.console import show_replay
+    from tedaudit.cli.console import say_unfinished, show_replay
     from tedaudit.releasing.replay import replay as replay_trial
     from tedaudit.spec.code_names import list_code
     from tedaudit.store.directory import RunDirectory
+    from tedaudit.store.missing import find_missing
 
     only = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon, "attack": attack}
     run = RunDirectory(run_directory)
     confirm_code(list_code(run.manifest()["spec"], "mechanisms", "attacks"), run_directory, yes=yes)
+    say_unfinished(run, find_missing(run))
     trials = replay_trial(run, trial, {k: v for k, v in only.items() if v is not None})
     print_json([result.to_dict() for result in trials]) if as_json else show_replay(trials)
 
@@ -199,9 +201,9 @@ def report(
 
 
 def _check_files(run_directory: Path, *, given: bool, as_json: bool) -> None:
-    """Print which files of a run do not fit; exit with 2 if there are any."""
+    """Print which files of a run do not fit, and what is not there; exit with 2 if there is any."""
     from tedaudit.errors import escape_control
-    from tedaudit.store.checking import find_damage
+    from tedaudit.store.checking import find_damage, list_missing
     from tedaudit.store.directory import RunDirectory
 
     if given:
@@ -209,14 +211,16 @@ def _check_files(run_directory: Path, *, given: bool, as_json: bool) -> None:
     run = RunDirectory(run_directory)
     run.manifest()  # refuses what is no run
     number, found = find_damage(run)
+    missing = list_missing(run)
     if as_json:
-        print_json({"files": number, "damaged": found})
+        print_json({"files": number, "damaged": found, "missing": missing})
     else:
-        for line in found:
+        for line in [*found, *missing]:
             typer.echo(escape_control(line), err=True)
         fitting = f"{number - len(found):,} of {number:,}" if found else f"All {number:,}"
-        typer.echo(f"{fitting} files of {run.root} are as they were written.")
-    if found:
+        lacking = "; but the run is not finished, or has lost something" if missing else ""
+        typer.echo(f"{fitting} files of {run.root} are as they were written{lacking}.")
+    if found or missing:
         raise typer.Exit(2)
 
 
@@ -285,7 +289,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Compare runs, attacks or mechanisms trial by trial; loads no model."""
     from tedaudit import api
-    from tedaudit.cli.console import mention_charts, show_comparison, show_examples
+    from tedaudit.cli.console import mention_charts, say_unfinished, show_comparison, show_examples
     from tedaudit.results.disagreement import disagreements
     from tedaudit.store.exported import check_target
 
@@ -298,6 +302,8 @@ def compare(
     only = {key: value for key, value in chosen.items() if value is not None}
     _check_examples(runs, by, {"--examples": examples, "--attack": attack, **only})
     compared = api.compare(*runs, by=by, against=against, alpha=alpha, scale=scale)
+    for one in compared.opened if examples else ():
+        say_unfinished(one.store, one.result.missing)  # before a text is looked for that may be gone
     disagreeing = disagreements(compared.opened[0].result, attack, only, examples) if examples else []
     if out is not None:
         from tedaudit.reports.telling_comparison import write_comparison

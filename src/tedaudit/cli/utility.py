@@ -82,9 +82,10 @@ def utility(
     Private columns are also guessed from rewritten test texts: gain, and a lower bound on epsilon.
     A name py:package.module:name runs that code; for one that comes from --run it is asked first.
     """
-    from tedaudit.cli.console import progress_bar, say_redacted, show_defaults, show_utility
+    from tedaudit.cli.console import progress_bar, say_redacted, say_unfinished, show_defaults, show_utility
     from tedaudit.spec.code_names import list_code
     from tedaudit.spec.flags import merge_flags
+    from tedaudit.store.missing import find_missing
     from tedaudit.utility.settings import parse_utility
     from tedaudit.utility.study import run_study
     from tedaudit.utility.study_folder import check_run, write_study
@@ -99,6 +100,8 @@ def utility(
     check_limit_gates("utility", fail_on, fail_above, _OUTCOMES)
     audit = None if run is None else check_run(run).manifest()["spec"]
     base = _choose_base(spec, audit, run, is_named=corpus is not None)
+    if run is not None:
+        say_unfinished(check_run(run), find_missing(check_run(run)))
     if run is not None and spec is None:
         taken = {key: value for key, value in base.items() if not flags.get(_FLAGS.get(key, key))}
         confirm_code(list_code(taken), run, yes=yes)

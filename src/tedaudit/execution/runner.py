@@ -17,7 +17,10 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tedaudit.errors import ContractError
+from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.backlog import Backlog
 from tedaudit.execution.calls import describe_calls, find_callee
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
@@ -27,9 +30,10 @@ from tedaudit.execution.rounds import add_rounds
 from tedaudit.execution.units import Finished, Interrupted, Parts, Result, Unit
 from tedaudit.execution.work_folder import WorkFolder
 from tedaudit.nominal import Nominal
-from tedaudit.plugins.abilities import CallsUserCode
+from tedaudit.plugins.abilities import CallsUserCode, PricesPieces
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare
+from tedaudit.results.losses import note_pieces
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.rewrites import LeftOut, RewriteTable
@@ -77,10 +81,19 @@ def executed(
                 add_rounds(job, audit.spec.seed)
             if job.is_seeded is not None and run.has_rewritten and folder is None:
                 audit.note_repeats(job.label, repeat_calls(job, audit, engine, next(_TICKETS)))
+            _note_pieces(job, audit)
             for told in repeat_checks(job, audit, lambda chunk: perform(engine, next(_TICKETS), chunk)):
                 audit.note_likelihood(told)
         audit.note_look()
         yield audit.store
+
+
+def _note_pieces(job: Job, audit: PreparedAudit) -> None:
+    """Keep how a mechanism cuts the texts whose losses are told word by word."""
+    mechanism = audit.plugins[job.reference.identity]
+    has_losses = any(attack.card.score == LIKELIHOOD for attack in job.attacks.values())
+    if has_losses and isinstance(mechanism, PricesPieces) and mechanism.terms_are_pieces:
+        note_pieces(job.store, job.label, mechanism.pieces, np.unique(job.plan.source).tolist())
 
 
 def _count_work(job: Job) -> int:

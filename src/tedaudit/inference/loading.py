@@ -185,7 +185,7 @@ def _read_config(name: str, revision: str) -> Any:
 
     source = resolve(name)
     options: dict[str, Any] = {"revision": revision} if revision else {}
-    options["local_files_only"] = not is_hub_reachable(source)
+    options |= {"local_files_only": not is_hub_reachable(source), "trust_remote_code": False}
     with silence_loading(), explain_failure(name):
         return AutoConfig.from_pretrained(source, **options)
 
@@ -248,7 +248,7 @@ def load_checkpoint(
     target = choose_device(device)
     source = resolve(name)
     options: dict[str, Any] = {"revision": revision} if revision else {}
-    options["local_files_only"] = not is_hub_reachable(source)
+    options |= {"local_files_only": not is_hub_reachable(source), "trust_remote_code": False}
     with silence_loading(), explain_failure(name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
         written, _ = transformers.PreTrainedConfig.get_config_dict(source, **options)

@@ -54,15 +54,34 @@ class Reference:
 
 def names(kind: Kind) -> list[str]:
     """Return the names of all plug-ins of a kind, without importing them."""
-    folder = importlib.import_module(f"tedaudit.{_FOLDERS[kind]}")
-    own = [m.name.replace("_", "-") for m in pkgutil.iter_modules(folder.__path__) if m.name[0] != "_"]
-    foreign = [entry.name for entry in _entry_points(kind)]
+    own, foreign = _list_own(kind), list_foreign(kind)
     twice = {name for name in own + foreign if (own + foreign).count(name) > 1}
     if twice:
         raise PluginError(
             f"Two {kind} plug-ins are named {join_names(twice)}: rename or uninstall one of them."
         )
     return sorted(own + foreign)
+
+
+def list_foreign(kind: Kind) -> list[str]:
+    """Return the names of the plug-ins of other packages, without importing them."""
+    return [entry.name for entry in _entry_points(kind)]
+
+
+def _list_own(kind: Kind) -> list[str]:
+    folder = importlib.import_module(f"tedaudit.{_FOLDERS[kind]}")
+    return [m.name.replace("_", "-") for m in pkgutil.iter_modules(folder.__path__) if m.name[0] != "_"]
+
+
+def find_own(kind: Kind, name: str) -> Any | None:
+    """Return the class of a plug-in that comes with tedaudit, or None: no code of others is imported."""
+    if name not in _list_own(kind):
+        return None
+    module = importlib.import_module(f"tedaudit.{_FOLDERS[kind]}.{name.replace('-', '_')}")
+    for value in vars(module).values():
+        if inspect.isclass(value) and getattr(getattr(value, "card", None), "name", "") == name:
+            return value
+    raise PluginError(f"{module.__name__} holds no class whose card is named '{name}'.")
 
 
 def find(kind: Kind, name: str) -> Any:
@@ -78,11 +97,7 @@ def find(kind: Kind, name: str) -> Any:
     for entry in _entry_points(kind):
         if entry.name == name:
             return _loaded(kind, entry)
-    module = importlib.import_module(f"tedaudit.{_FOLDERS[kind]}.{name.replace('-', '_')}")
-    for value in vars(module).values():
-        if inspect.isclass(value) and getattr(getattr(value, "card", None), "name", "") == name:
-            return value
-    raise PluginError(f"{module.__name__} holds no class whose card is named '{name}'.")
+    return find_own(kind, name)
 
 
 def import_object(name: str) -> Any:
@@ -147,6 +162,15 @@ def is_standard(plugin: Any) -> bool:
 def cards(kind: Kind) -> list[Card]:
     """Return the cards of all plug-ins of a kind, in order of name."""
     return [find(kind, name).card for name in names(kind)]
+
+
+def describe_card(card: Card) -> dict[str, Any]:
+    """Return what a reader is shown of a card."""
+    return {
+        **{part: str(getattr(card, part)) for part in ("summary", "paper", "claim")},
+        "departures": list(map(str, card.departures)), "sees": list(map(str, card.sees)),
+        "version": card.version,
+    }  # fmt: skip
 
 
 def parameters(plugin: type) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tedaudit.batches import OwnRewrites
 from tedaudit.estimators.likelihood_check import LIKELIHOODS
 from tedaudit.nominal import Nominal
-from tedaudit.plans.trials import OWN
+from tedaudit.plans.trials import OWN, number_rows
 from tedaudit.plugins.abilities import Resamples
 from tedaudit.plugins.registry import Reference
 from tedaudit.preparing.planner import PlannedTrials, Seen
@@ -307,6 +307,31 @@ class Job:
             "claim": None if claim is None else asdict(claim),
         }
         return {**about, "noise": self.noise} if self.noise else about
+
+
+def list_asked(jobs: Sequence[Job]) -> dict[str, int]:
+    """Return the tables that jobs ask for, by folder, with the rows of each.
+
+    The plans of a mechanism share the rewrites of the same text and replicate, and those for adversaries.
+    """
+    asked: dict[str, int] = {}
+    for label in dict.fromkeys(job.label for job in jobs):
+        own_jobs = [job for job in jobs if job.label == label]
+        rewrites = len(own_jobs[0].plan)  # of one plan, no two are the same
+        if len(own_jobs) > 1:
+            numbers = [number_rows(job.plan.source, job.plan.replicate) for job in own_jobs]
+            rewrites = len(np.unique(np.concatenate(numbers)))
+        own = [job.own_numbers for job in own_jobs if job.stretches]
+        for epsilon in own_jobs[0].epsilons:
+            place = f"{label}/{epsilon.name}"
+            asked[f"rewrites/{place}"] = rewrites
+            if own:
+                asked[f"own_rewrites/{place}"] = int(np.maximum.reduce(own).sum())
+            for job in own_jobs:
+                plans = {job.plan_name: len(job.plan), **{s.name: len(s.plan) for s in job.planned.series}}
+                for attack in job.attacks:
+                    asked |= {f"guesses/{name}/{place}/{attack}": rows for name, rows in plans.items()}
+    return asked
 
 
 def _describe_own(stretch: Stretch) -> dict[str, Any]:

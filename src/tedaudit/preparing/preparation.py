@@ -32,6 +32,7 @@ from tedaudit.plugins.abilities import (
 from tedaudit.plugins.registry import (
     Reference,
     build,
+    describe_card,
     describe_object,
     describe_scoring,
     determinants,
@@ -39,11 +40,12 @@ from tedaudit.plugins.registry import (
     is_standard,
     model_uses,
 )
-from tedaudit.preparing.jobs import Job, PreparedAttack, choose_practice, share_out
+from tedaudit.preparing.jobs import Job, PreparedAttack, choose_practice, list_asked, share_out
 from tedaudit.preparing.planner import Planner
 from tedaudit.spec.model import ORIGINALS, AuditSpec, MechanismSpec, PluginSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.looks import earlier_looks, note_look
+from tedaudit.store.missing import note_asked
 from tedaudit.store.rewrites import LeftOut
 from tedaudit.text.characters import format_share, measure_scripts
 from tedaudit.types import Corpus, Mechanism
@@ -65,6 +67,7 @@ class PreparedAudit:
     embedded: int = 0  # texts that were embedded to draw candidate sets
     script_notes: Sequence[str] = ()  # what was made for English, if the texts are not
     cautions: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by mechanism
+    cards: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by kind and name
 
     def write(self) -> None:
         """Write corpus, plans and manifest."""
@@ -144,6 +147,11 @@ class PreparedAudit:
                 "cautions": _drop_empty({**kept.get("cautions", {}), **self.cautions}),
                 "repeats": kept.get("repeats", {}),
                 **{name: kept[name] for name in ("latents", "likelihoods", "elsewhere") if name in kept},
+                "cards": {
+                    kinds: {**kept.get("cards", {}).get(kinds, {}), **own}
+                    for kinds, own in self.cards.items()
+                },
+                "tables": note_asked(self.store, list_asked(self.jobs)),
                 "machine": _machine(),
             }
         )
@@ -225,8 +233,23 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
         for title, mechanism in mechanisms.items()
         if isinstance(mechanism, HasCautions)
     }
+    cards = {
+        "mechanisms": {r.name: describe_card(mechanisms[title].card) for title, r in references.items()},
+        "attacks": {r.name: describe_card(attackers[title].card) for title, r in attack_references.items()},
+    }
     return PreparedAudit(
-        spec, store, corpus, seen, planner.infos, jobs, built, models, planner.embedded, notes, cautions
+        spec,
+        store,
+        corpus,
+        seen,
+        planner.infos,
+        jobs,
+        built,
+        models,
+        planner.embedded,
+        notes,
+        cautions,
+        cards,
     )
 
 

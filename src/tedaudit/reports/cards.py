@@ -7,7 +7,6 @@ are identifiers such as a model's.
 
 import json
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import Any
 
 import yaml
 
-from tedaudit.errors import SpecError, TedauditError, did_you_mean, join_names
+from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
-from tedaudit.plugins.registry import Kind, find
+from tedaudit.plugins.registry import Kind, describe_card, find_own, list_foreign
 from tedaudit.reports.redaction import (
     IDENTIFIER,
     LEFT_OUT,
@@ -28,14 +27,13 @@ from tedaudit.reports.redaction import (
     rename_plans,
 )
 from tedaudit.reports.section import Cell, Column, Table, format_interval
-from tedaudit.reports.summary import headlines
+from tedaudit.reports.summary import NO_FINDINGS, headlines
 from tedaudit.reports.telling_audit import plan_words, tell_models
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section, write_table
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.exported import check_target, write_exported
 from tedaudit.store.files import make_folders
-from tedaudit.types import Card
 from tedaudit.version import __version__
 
 FORMAT = 2
@@ -70,8 +68,8 @@ def calibration_cards(result: AuditResult, only: str | None = None) -> list[dict
     labels = list(dict.fromkeys(finding.label for finding in result))
     if not labels:
         raise SpecError(
-            f"'{result.folder}' has no findings for a card: no attack has finished a block yet. Run the "
-            "same command again to continue it."
+            f"'{result.folder}' has no findings for a card. {NO_FINDINGS} "
+            f"{result.unfinished or 'Run the same command again to continue it'}."
         )
     if only is not None and only not in labels:
         raise SpecError(
@@ -93,7 +91,7 @@ def _build_card(
     findings = [finding for finding in result if finding.label == name]
     own = replace(result, findings=tuple(findings))
     corpus, machine = manifest["corpus"], manifest.get("machine", {})
-    plugin = describe_plugins(spec)["mechanisms"][0]
+    plugin = describe_plugins(spec, manifest.get("cards"), redact=True)["mechanisms"][0]
     return {
         "format": FORMAT,
         "kind": "tedaudit calibration card",
@@ -284,7 +282,7 @@ def _format_settings(card: Mapping[str, Any]) -> list[str]:
     plans = [f"plan {plan['name']}: {plan['words']}" for plan in settings["plans"]]
     error = f"at most {settings['alpha'] / 2:g} for all bounds together, {errors} for each"
     if not settings["judged"]:
-        error = "none is promised: these guesses were not judged, which `tedaudit report` does"
+        error = "none is promised: these guesses were not judged as they are"
     return [
         f"corpus {corpus['name']}, {corpus['texts']:,} texts, fingerprint {corpus['fingerprint']}",
         *plans,
@@ -301,51 +299,61 @@ def _format_reproduction(reproduction: Mapping[str, Any]) -> str:
     return f"audit.yaml:\n\n```yaml\n{reproduction['spec'].rstrip()}\n```{remark}\n\n```sh\n{commands}\n```"
 
 
-# --- The cards of the plug-ins that a run used, if they are still installed.
+# --- The cards of the plug-ins that a run used, as it keeps them: no code of a run is loaded to read it.
 
 _KINDS: dict[str, Kind] = {"mechanisms": "mechanism", "attacks": "attack"}
 _NOT_SETTINGS = {"name", "label", "epsilons"}
+Told = Mapping[str, Mapping[str, Mapping[str, Any]]]  # what a run keeps of cards, by kind and name
 
 
-def describe_plugins(spec: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return what the mechanisms and attacks of a spec say about themselves, with the settings they had."""
+def describe_plugins(
+    spec: Mapping[str, Any], told: Told | None = None, *, redact: bool = False
+) -> dict[str, list[dict[str, Any]]]:
+    """Return what the mechanisms and attacks of a spec say about themselves, with the settings they had.
+
+    `told` is what the run keeps of their cards. Redacted, only cards that are installed here are shown: any
+    other may have been written for the audit.
+    """
     return {
-        kinds: [_describe(kind, plugin) for plugin in spec.get(kinds, [])] for kinds, kind in _KINDS.items()
+        kinds: [
+            _describe(kind, plugin, (told or {}).get(kinds, {}), redact=redact)
+            for plugin in spec.get(kinds, [])
+        ]
+        for kinds, kind in _KINDS.items()
     }
 
 
-def _describe(kind: Kind, plugin: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(
+    kind: Kind, plugin: Mapping[str, Any], told: Mapping[str, Mapping[str, Any]], *, redact: bool
+) -> dict[str, Any]:
     settings = {
         key: value
         for key, value in plugin.items()
         if key not in _NOT_SETTINGS and value not in (None, "", LEFT_OUT)
     }
+    name = plugin["name"]
     description: dict[str, Any] = {
-        "name": plugin["name"], "label": plugin.get("label") or "",
+        "name": name, "label": plugin.get("label") or "",
         "settings": {key: str(value) for key, value in settings.items()},
     }  # fmt: skip
-    card = _find_card(kind, plugin["name"])
-    if card is None:
-        return {**description, "missing": _explain_missing(kind, plugin["name"])}
-    return {
-        **description, "summary": card.summary, "paper": card.paper, "claim": card.claim,
-        "departures": list(card.departures), "sees": list(card.sees) if kind == "attack" else [],
-        "version": card.version,
-    }  # fmt: skip
+    own = _find_own(kind, name)
+    card = told.get(name, own)
+    if card is None or (redact and own is None and name not in list_foreign(kind)):
+        return {**description, "missing": _explain_missing(kind, name)}
+    shown = {part: card.get(part) for part in ("summary", "paper", "claim", "departures", "version")}
+    return {**description, **shown, "sees": card["sees"] if kind == "attack" else []}
 
 
 def _explain_missing(kind: Kind, name: str) -> str:
     if name.startswith("py:"):
         return "Code that the run named with py:, which a report does not load: no card is shown."
-    return f"This {kind} is not installed here, or was given in Python: its card is not available."
+    return f"This {kind} does not come with tedaudit, or was given in Python: its card is not shown."
 
 
-def _find_card(kind: Kind, name: str) -> Card | None:
-    """Return a card; code that a spec names by `py:` is used if already loaded, never imported for it."""
-    if name.startswith("py:") and name.removeprefix("py:").partition(":")[0] not in sys.modules:
-        return None
+def _find_own(kind: Kind, name: str) -> dict[str, Any] | None:
+    """Return what the card of a plug-in that comes with tedaudit says; None of any other."""
     try:
-        card = getattr(find(kind, name), "card", None)
-    except (TedauditError, ImportError):
+        plugin = find_own(kind, name)
+    except ImportError:
         return None
-    return card if isinstance(card, Card) else None
+    return None if plugin is None else describe_card(plugin.card)

@@ -213,11 +213,14 @@ class Sample(PlainData):
 
 
 def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
-    """Return a sample of the trials behind the findings; without any text if it is redacted."""
-    findings = result.findings
+    """Return a sample of the trials behind the findings; without any text if it is redacted.
+
+    It is empty if texts are gone.
+    """
+    findings, has_texts = result.findings, result.has_texts
     per_table = max(2, min(PER_TABLE, TOTAL // max(1, len(findings))))
     plans = {name: result.run.read_plan(name) for name in {finding.plan for finding in findings}}
-    texts = () if redacted else result.run.corpus().texts
+    texts = result.run.corpus().texts if has_texts and not redacted else ()
     trials = _Trials(result)
     tables = [
         _sample_table(
@@ -225,7 +228,7 @@ def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
             number,
             finding,
             plans[finding.plan],
-            per_table if shows_source(finding, plans[finding.plan]) else 0,
+            per_table if has_texts and shows_source(finding, plans[finding.plan]) else 0,
         )
         for number, finding in enumerate(findings)
     ]
@@ -277,6 +280,8 @@ def _sample_table(
     trials: "_Trials", number: int, finding: Finding, plan: Plan, size: int
 ) -> Iterator[dict[str, Any]]:
     """Yield a table's share, leaks and random trials in turn, so that a cut anywhere keeps some of both."""
+    if not size:
+        return iter(())
     setting = (finding.label, finding.epsilon.name)
     guesses = trials.result.guesses(finding)
     choice = guesses.read(["choice"])["choice"]

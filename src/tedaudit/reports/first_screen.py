@@ -17,7 +17,14 @@ from tedaudit.errors import escape_control
 from tedaudit.estimators.loss import EpsilonAt
 from tedaudit.nominal import Nominal
 from tedaudit.reports.section import Section
-from tedaudit.reports.summary import ADVERSARIES, describe_claims, explain_error, find_adversary, find_best
+from tedaudit.reports.summary import (
+    ADVERSARIES,
+    NO_FINDINGS,
+    describe_claims,
+    explain_error,
+    find_adversary,
+    find_best,
+)
 from tedaudit.reports.telling_exposure import tell_exposures
 from tedaudit.reports.writers.terminal import Clean, fit_section, make_printable, to_rich
 from tedaudit.results.findings import AuditResult, Finding
@@ -395,9 +402,11 @@ def write_screen(result: AuditResult) -> str:
     from rich.console import Console
 
     if not result.findings:
-        return f"{result.name}: no attack has finished a block yet: there is nothing to estimate from."
+        return " ".join(filter(None, [f"{result.name}: {NO_FINDINGS}", result.unfinished]))
     page = io.StringIO()
     out = Console(file=page, width=SCREEN, highlight=False, emoji=False, markup=False, no_color=True)
+    if not result.finished:
+        out.print(f"{result.unfinished}.\n")
     print_screen(out, SCREEN, result)
     out.print(f"Every row: to_frame(); all of it: {result.folder}", soft_wrap=True)
     return "\n".join(line.rstrip() for line in page.getvalue().splitlines())

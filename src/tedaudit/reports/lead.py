@@ -5,10 +5,17 @@ number, they are what is counted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tedaudit.reports.summary import ADVERSARIES, counts, describe_violations, explain_error, find_adversary
+from tedaudit.reports.summary import (
+    ADVERSARIES,
+    NO_FINDINGS,
+    counts,
+    describe_violations,
+    explain_error,
+    find_adversary,
+)
 from tedaudit.reports.telling_audit import describe_plan
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.text.plain_data import PlainData
@@ -17,6 +24,7 @@ Tone = Literal["untold", "guessing", "sometimes", "mostly"]
 """What was found, as a colour shows it: nothing to tell, no more than guessing, some leak, mostly right."""
 _MOSTLY = 0.5  # share of the way from blind guessing to certainty
 _DECISIVE = 100.0  # a lambda so large that the most or the least similar texts are drawn nearly always
+_UNFINISHED = "This run is not finished, or has lost something: the notes say what."
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -45,8 +53,13 @@ def _rank(finding: Finding) -> tuple[float, float, int, bool]:
 
 def tell_lead(result: AuditResult, manifest: Mapping[str, Any]) -> Lead:
     """Return the first lines; `manifest` names plans as the result does."""
+    lead = _tell_best(result, manifest)
+    return lead if result.finished else replace(lead, headline=f"{_UNFINISHED} {lead.headline}")
+
+
+def _tell_best(result: AuditResult, manifest: Mapping[str, Any]) -> Lead:
     if not result.findings:
-        return Lead("No attack has finished a block yet: there is nothing to estimate from.")
+        return Lead(NO_FINDINGS)
     best = find_strongest(result)
     if best is None:
         nothing = "Nothing can be concluded: most rewrites failed, or the notes below say why not."

@@ -60,7 +60,7 @@ def make_page(
     study = utility or Utility()
     labels = [finding.label for finding in original]
     data["losses"] = chart_losses(losses)
-    example = None if redact else choose_example(original)
+    example = None if redact or not original.has_texts else choose_example(original)
     data["example"] = None if example is None else example.to_dict()
     data["sections"] = [show_section(section) for section in sections]
     data["utility"] = (redact_utility(study, labels) if redact else study).to_dict()
@@ -101,7 +101,8 @@ def page_data(
         "plans": chart_plans(result, manifest),
         "tables": [*map(show_section, (*tell_claims(result), *_tell_plans(result, manifest)))],
         **chart_findings(result), "sample": sample.to_dict(),
-        "cards": describe_plugins(spec), "manifest": _describe_manifest(manifest, spec, result),
+        "cards": describe_plugins(spec, manifest.get("cards"), redact=redact),
+        "manifest": _describe_manifest(manifest, spec, result),
         "missing": charts_missing(),
     }  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plans.plans import name_plan
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.store.missing import Missing
 from tedaudit.text.characters import UNSPACED_BLOCKS, replace_surrogates
 
 LEFT_OUT = "(left out)"
@@ -32,8 +33,9 @@ def redact_result(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResu
 
     A label of several words could be a text, and a note on how a file was read may quote it.
     """
-    mechanisms = rename_labels("mechanism", [finding.label for finding in result])
-    attacks = rename_labels("attack", [finding.attack for finding in result])
+    lost, named = [one.label for one in result.missing], [o for one in result.missing for o in one.attacks]
+    mechanisms = rename_labels("mechanism", [*(finding.label for finding in result), *filter(None, lost)])
+    attacks = rename_labels("attack", [*(finding.attack for finding in result), *named])
     findings = tuple(
         replace(f, label=mechanisms[f.label], attack=attacks[f.attack], plan=_rename_plan(f, mechanisms))
         for f in result
@@ -60,10 +62,20 @@ def redact_result(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResu
         for loss in result.certain
     )
     originals = tuple(replace(f, attack=attacks.get(f.attack, LEFT_OUT)) for f in result.originals)
+    missing = tuple(redact_missing(one, mechanisms, attacks) for one in result.missing)
     return replace(
         result, findings=findings, notes=tuple(notes), models=models, pairs=pairs, certain=certain,
-        originals=originals,
+        originals=originals, missing=missing,
     )  # fmt: skip
+
+
+def redact_missing(one: Missing, mechanisms: Mapping[str, str], attacks: Mapping[str, str]) -> Missing:
+    """Return what is missing without names that could be texts; a plan of one mechanism bears its label."""
+    base, at, owner = one.name.partition("@")
+    names = {"": "", **mechanisms}
+    label, own = (names.get(name, redact_label(name)) for name in (one.label, owner))
+    shown = tuple(attacks.get(attack, redact_label(attack)) for attack in one.attacks)
+    return replace(one, name=base + at + own, label=label, attacks=shown)
 
 
 def _rename_plan(finding: Finding, mechanisms: Mapping[str, str]) -> str:

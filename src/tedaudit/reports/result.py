@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tedaudit.errors import SpecError, join_names
 from tedaudit.plugins.extras import require
 from tedaudit.reports.first_screen import write_screen
-from tedaudit.reports.summary import headlines
+from tedaudit.reports.summary import NO_FINDINGS, headlines
 from tedaudit.reports.telling_audit import explain_table, plans, tell_plans
 from tedaudit.results.findings import AuditResult
 
@@ -66,7 +66,7 @@ class Result(AuditResult):
         require("`plot`", "matplotlib")
         known = plans(self)
         if not known:
-            raise SpecError("No attack has finished a block yet: there is nothing to draw.")
+            raise SpecError(f"{NO_FINDINGS} {self.unfinished}".strip())
         if plan is None and len(known) > 1:
             raise SpecError(f"The run has {len(known)} plans; name one: {join_names(known)}.")
         chosen = known[0] if plan is None else plan
@@ -83,7 +83,7 @@ class Result(AuditResult):
         from tedaudit.reports.writers.html import write_section
 
         if not self.findings:
-            return "<p>No attack has finished a block yet: there is nothing to estimate from.</p>"
+            return f"<p>{escape(f'{NO_FINDINGS} {self.unfinished}')}</p>"
         told = "".join(f"<li>{escape(headline)}</li>" for headline in headlines(self))
         sections = tell_plans(self, ceilings=True)
         named = (replace(section, title=f"{self.name}: {section.title}") for section in sections)

@@ -11,6 +11,8 @@ from tedaudit.results.verdict import Verdict, count_decisions, explain_decision
 from tedaudit.spec.model import AuditSpec
 from tedaudit.types import Knows
 
+NO_FINDINGS = "No block of guesses is complete: there is nothing to estimate from."
+"""What is said of a run without a finding."""
 _UNNAMED = AuditSpec.model_fields["name"].default
 _TOLD = 3  # mechanisms that a title names
 
@@ -50,6 +52,10 @@ def describe_audit(result: AuditResult, manifest: Mapping[str, Any]) -> str:
 
 def explain_error(result: AuditResult) -> str:
     """Return the error that all numbers of a run have together, or that none is promised and why."""
+    if result.family.look.lost:
+        return (
+            "Guesses that were judged are gone, so that no error is promised for the numbers that are left."
+        )
     if not result.family.look.noted:
         return (
             "These guesses were not complete when the run was last judged, so that no error is promised for "
@@ -155,15 +161,16 @@ def find_adversary(finding: Finding) -> Adversary:
 
 def headlines(result: AuditResult) -> list[str]:
     """Return a sentence for each mechanism; first one on violated claims, last a caution, if they apply."""
+    missing = [f"{result.unfinished}."] if result.missing else []
     if not result.findings:
-        return ["No attack has finished a block yet: there is nothing to estimate from."]
+        return [*missing, NO_FINDINGS]
     labels = dict.fromkeys(finding.label for finding in result)
     named = [_describe_mechanism(result, label) for label in labels]
     best = [find_best(result, label, lambda _: True) for label in labels]
     if any(finding is not None and not finding.leaks for found in best for finding in found.values()):
         named.append(_CAUTION)
     broken = describe_violations(result)
-    return [broken, *named] if broken else named
+    return [*missing, broken, *named] if broken else [*missing, *named]
 
 
 def describe_violations(result: AuditResult) -> str:

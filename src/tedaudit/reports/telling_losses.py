@@ -1,27 +1,23 @@
 """Losses as a table: what an adversary that knows the mechanism learns, beside the claim."""
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from tedaudit.errors import TedauditError, shorten
+from tedaudit.errors import shorten
 from tedaudit.estimators.likelihood_check import RESOLVED
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum
-from tedaudit.plugins.abilities import PricesPieces
-from tedaudit.plugins.registry import build
 from tedaudit.reports.section import Cell, Column, Section, Table, format_loss
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import (
-    Cut,
     LossPart,
     LossParts,
     LossRow,
     TextLoss,
     find_contradictions,
     find_parts,
+    read_pieces,
 )
-from tedaudit.spec.model import MechanismSpec
 
 _COLUMNS = (
     Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim"),
@@ -36,8 +32,11 @@ _LONGEST = 80  # characters of a text that are shown
 
 def tell_losses(result: AuditResult, rows: Sequence[LossRow]) -> Section:
     """Return the losses of a run as a section, the text with the largest loss beside each."""
-    texts = result.run.corpus().texts
-    cells = tuple(_format(row, shorten(texts[_find_source(result, row)], _LONGEST)) for row in rows)
+    texts = result.run.corpus().texts if result.has_texts else None
+    cells = tuple(
+        _format(row, "" if texts is None else shorten(texts[_find_source(result, row)], _LONGEST))
+        for row in rows
+    )
     return Section(
         "Loss: what an adversary that knows the mechanism learns",
         Table(_COLUMNS, cells).leave_empty_out(),
@@ -182,14 +181,12 @@ def _explain_checks(rows: Sequence[LossRow]) -> str:
 
 # --- Where the loss lies: by the class of the word that stood in a slot, and by step.
 
-_OWN_CODE = ":"  # in a name: code that a report must not run
-
 
 def read_parts(result: AuditResult, rows: Sequence[LossRow]) -> list[LossParts]:
     """Return the parts of every setting that has them, in the order of the losses."""
-    cuts = _find_cuts(result.run.manifest()["spec"], {row.finding.label for row in rows})
+    pieces = read_pieces(result.run)
     believed = [row for row in rows if not row.refuted]
-    found = [find_parts(result, row, cuts.get(row.finding.label)) for row in believed]
+    found = [find_parts(result, row, pieces.get(row.finding.label)) for row in believed]
     return [parts for parts in found if parts is not None]
 
 
@@ -239,19 +236,3 @@ def _tabulate(title: str, reading: str, rows: Sequence[tuple[LossParts, Sequence
 
 def _format_part(part: LossPart) -> str:
     return f"{part.mean:.3g}" + ("" if part.share is None else f" ({part.share:.0%})")
-
-
-def _find_cuts(spec: Mapping[str, Any], labels: Container[str]) -> dict[str, Cut]:
-    """Return how mechanisms with losses cut a text whose terms follow its pieces; no `py:` code is run."""
-    cuts: dict[str, Cut] = {}
-    for given in spec.get("mechanisms", []):
-        named = MechanismSpec.model_validate(given)
-        if named.title not in labels or _OWN_CODE in named.name:
-            continue
-        try:
-            mechanism = build(named.reference("mechanism"))
-        except TedauditError:  # made by a version that had other settings
-            continue
-        if isinstance(mechanism, PricesPieces) and mechanism.terms_are_pieces:
-            cuts[named.title] = mechanism.pieces
-    return cuts

@@ -123,7 +123,7 @@ def _number(stored: float | None) -> float:
 def _is_stored(run: RunDirectory, loss: CertainLoss) -> bool:
     """Return whether the table of guesses has this loss, and some of it is sure."""
     folder = run.guesses_folder(loss.plan, loss.label, loss.epsilon, loss.attack)
-    if not folder.exists():
+    if not folder.exists() or run.count_plan(loss.plan) <= loss.row:
         return False
     rows = run.guesses(loss.plan, loss.label, loss.epsilon, loss.attack).fetch(np.array([loss.row]))
     if not rows or not rows[0]["usable"] or rows[0]["choice"] != run.read_plan(loss.plan).secret[loss.row]:

@@ -329,6 +329,8 @@ def _notes(opened: Sequence[OpenedRun], rows: Sequence[Comparison]) -> Iterator[
     """Yield what a reader must know before believing a number."""
     used = {(side.run.number, side.finding) for row in rows for side in (row.first, row.second)}
     for run in opened:
+        if not run.result.finished:
+            yield f"{run.name}: {run.result.unfinished}"
         several = {f.plan_base for f in run.result if not f.one_guess_per_trial}
         if several:
             yield (
@@ -340,8 +342,8 @@ def _notes(opened: Sequence[OpenedRun], rows: Sequence[Comparison]) -> Iterator[
             yield f"{run.name}: {len(alone)} of {len(run.result.findings)} findings have nothing beside them"
     if any(row.any_time for row in rows):
         yield (
-            "a run is not finished, or was extended after its results had been seen: its p-values and "
-            "intervals are those valid at every look"
+            "a run does not have all of its trials, or was extended after its results had been seen: its "
+            "p-values and intervals are those valid at every look"
         )
     for why in dict.fromkeys(row.unpaired for row in rows if row.unpaired):
         yield f"some differences are unpaired, from an interval of each side: {why}"

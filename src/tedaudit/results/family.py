@@ -58,7 +58,7 @@ class Family:
         verdicts = [_refuse(row) for row in self.rows]
         if not self.look.noted:
             for i in tested:
-                verdicts[i] = Verdict(Decision.NOT_TESTED, _NOT_NOTED)
+                verdicts[i] = Verdict(Decision.NOT_TESTED, _LOST if self.look.lost else _NOT_NOTED)
             return verdicts
         reach = self.find_reach()
         p_values = [self._p_value(i) for i in reach.members]
@@ -132,6 +132,9 @@ class Family:
         return Verdict(Decision.OUT_OF_REACH, reason, trials_needed=needed)
 
 
+_LOST = (
+    "guesses that were judged are gone: nothing is decided by what is left, which was not chosen beforehand"
+)
 _NOT_NOTED = (
     "these guesses were not complete when the run was last judged; `tedaudit report` judges them as they "
     "are, and counts that look"

@@ -20,6 +20,7 @@ from tedaudit.results.verdict import Verdict, any_violation, refute_for_sure, st
 from tedaudit.results.worst_pairs import TriedPair
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
+from tedaudit.store.missing import Missing, describe_missing
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.text.plain_data import Count, PlainData
 from tedaudit.types import Claim, Knows
@@ -268,11 +269,13 @@ class AuditResult(PlainData):
     """Outputs whose loss was computed twice, one for each setting that has one; some are above a claim."""
     originals: tuple[Finding, ...] = ()
     """What the attacks find out from texts that were not rewritten, as a measure: no bounds of the run."""
+    missing: tuple[Missing, ...] = ()
+    """What the run must hold and does not: it is not finished, or something was lost. No gate passes then."""
     keeper: object = field(default=None, repr=False, compare=False)
     """Keeps a temporary run directory alive as long as the result."""
     in_json: ClassVar[str] = (
-        "schema, name, alpha, violated, eps_emp, error, family.look.number as look, claims, models, notes, "
-        "findings, post_processing"
+        "schema, name, finished, told_missing as missing, alpha, violated, eps_emp, error, "
+        "family.look.number as look, claims, models, notes, findings, post_processing"
     )
 
     def __iter__(self) -> Iterator[Finding]:
@@ -285,6 +288,34 @@ class AuditResult(PlainData):
     def folder(self) -> Path:
         """The run directory."""
         return self.run.root
+
+    @property
+    def finished(self) -> bool:
+        """Whether all that was asked for is there."""
+        return not self.missing
+
+    @property
+    def told_missing(self) -> list[str]:
+        """What the run must hold and does not, in words."""
+        return list(map(str, self.missing))
+
+    @property
+    def unfinished(self) -> str:
+        """The same in a sentence, with what to do about it; empty if the run is finished."""
+        return describe_missing(self.missing)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether the corpus is there, and what was rewritten for every guess."""
+        short = {(m.label, e) for m in self.missing if m.kind == "rewrites" for e in m.epsilons}
+        lacking = (self._lacks_rewrites(f) for f in self.findings if (f.label, f.epsilon) in short)
+        return not any(m.kind == "corpus" for m in self.missing) and not any(lacking)
+
+    def _lacks_rewrites(self, finding: Finding) -> bool:
+        if not self.run.rewrites_folder(finding.label, finding.epsilon).exists():
+            return True
+        rows = self.run.read_plan(finding.plan).rows(0, self.guesses(finding).complete())
+        return bool(self.rewrites(finding).missing(rows.source, rows.replicate).any())
 
     @property
     def alpha(self) -> float:

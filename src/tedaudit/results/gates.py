@@ -1,14 +1,15 @@
 """Gates: what an audit must not show, and how each of them came out.
 
-A gate on claims fails if a claim's verdict is one of those named; a limit fails if a bound, at the error that
-all rows share, is above it. Command line, JUnit and step summary all tell what stands here.
+A run that is not finished, or has lost something, passes none. A gate on claims fails if a claim's verdict
+is one of those named; a limit fails if a bound, at the error that all rows share, is above it. Command line,
+JUnit and step summary all tell what stands here.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tedaudit.nominal import Nominal
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.verdict import Decision, Verdict, any_named, strongest
 
@@ -33,7 +34,7 @@ class Gates:
 class Check:
     """One gate on a mechanism at an epsilon: under one attack of one plan, or by all of them together."""
 
-    gate: Literal["claim", "limit"]
+    gate: Literal["claim", "limit", "finished"]
     label: str
     epsilon: Nominal
     verdict: Verdict
@@ -48,8 +49,12 @@ class Check:
 
 
 def judge_gates(result: AuditResult, gates: Gates) -> list[Check]:
-    """Return how every gate came out, rows first and then each mechanism and epsilon as a whole."""
-    checks = _check_claims(result, gates.fail_on) if gates.fail_on else []
+    """Return how every gate came out, rows first and then each mechanism and epsilon as a whole.
+
+    None passes on a run that is not finished: nobody knows what the rest would have shown.
+    """
+    checks = _check_finished(result) if gates else []
+    checks += _check_claims(result, gates.fail_on) if gates.fail_on else []
     if gates.fail_above is not None:
         checks += _check_limit(result, gates.fail_above, gates.fail_on)
     return checks
@@ -66,6 +71,13 @@ def summarise_limits(result: AuditResult, limits: Sequence[Verdict]) -> dict[tup
     for finding, verdict in zip(result, limits, strict=True):
         by_output.setdefault((finding.label, finding.epsilon), []).append(verdict)
     return {output: strongest(verdicts) for output, verdicts in by_output.items()}
+
+
+def _check_finished(result: AuditResult) -> list[Check]:
+    if result.finished:
+        return []
+    verdict = Verdict(Decision.NOT_TESTED, result.unfinished)
+    return [Check("finished", "", NO_EPSILON, verdict, failed=True)]
 
 
 def _check_claims(result: AuditResult, fail_on: Sequence[str]) -> list[Check]:

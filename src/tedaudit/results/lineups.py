@@ -118,8 +118,8 @@ def open_runs(runs: Sequence[RunDirectory]) -> list[OpenedRun]:
     for run, result in zip(runs, results, strict=True):
         if not result.findings:
             raise SpecError(
-                f"'{run.root}' has nothing to compare: no attack has finished a block yet. Run its command "
-                "again to go on with it."
+                f"'{run.root}' has nothing to compare: no block of guesses is complete. "
+                f"{result.unfinished or 'Run its command again to go on with it'}."
             )
     return opened
 

@@ -5,6 +5,7 @@ other text was named. It has no ceiling: it says what an adversary that knows th
 a success rate of 1 says only that there were too few trials.
 """
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,14 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Ragged
+from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import reduced_form
 from tedaudit.estimators.likelihood_check import LIKELIHOOD, RESOLVED, TEXT_LIKELIHOOD, bound_losses
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum, find_supremum
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.estimators.slack import Slack, find_slack
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.store.checksums import ChecksumError, check_json, parse_json, seal_json
+from tedaudit.store.directory import RunDirectory
 from tedaudit.text.plain_data import NULL, Count, PlainData, Unbounded, pick
-from tedaudit.text.words import CLASSES, classify_piece
+from tedaudit.text.words import CLASSES, classify_pieces
 from tedaudit.types import Floats
 
 MARGINS = ("choice", "margin", "usable")  # the columns of guesses that losses are read from
@@ -334,6 +338,7 @@ def _blank(told: Any, names: Collection[str]) -> Any:
 # Trials whose output the other text cannot have had have no terms, and are counted.
 
 Cut = Callable[[str], Sequence[str]]  # a text as the mechanism cuts it
+Pieces = Mapping[int, Sequence[str]]  # the classes of a text's pieces, by its position in the corpus
 BEYOND = "beyond the end"
 _CLEAR = 3.0  # standard errors by which a loss must be above 0 to be shared out
 
@@ -375,10 +380,10 @@ class LossParts(PlainData):
         return tuple(parts)
 
 
-def find_parts(result: AuditResult, row: LossRow, cut: Cut | None = None) -> LossParts | None:
+def find_parts(result: AuditResult, row: LossRow, pieces: Pieces | None = None) -> LossParts | None:
     """Return the parts of the losses of a row; None if no trial has terms.
 
-    `cut` says which pieces of the source the terms belong to, one after the other.
+    `pieces` says what the terms belong to, one after the other, for every text that was a source.
     """
     told = result.guesses(row.finding).read_terms()
     terms = Ragged.absent(0) if told is None else told.take(row.rows)
@@ -394,21 +399,21 @@ def find_parts(result: AuditResult, row: LossRow, cut: Cut | None = None) -> Los
     sums = np.add.reduceat(values, terms.offsets[:-1][lengths > 0])
     whole = float(sums.sum())
     clear = whole if whole > _CLEAR * float(sums.std()) * np.sqrt(len(sums)) else None
-    classes = () if cut is None else _sort(result, row, cut, (values, lengths.tolist()), clear)
+    source = result.run.read_plan(row.finding.plan).source[row.rows].tolist()
+    is_known = pieces is not None and all(map(pieces.__contains__, source))
+    classes = _sort(source, pieces, (values, lengths.tolist()), clear) if is_known and pieces else ()
     return LossParts(row, len(sums), clear, means, counts, classes)
 
 
 def _sort(
-    result: AuditResult, row: LossRow, cut: Cut, terms: tuple[Floats, list[int]], whole: float | None
+    sources: Sequence[int], pieces: Pieces, terms: tuple[Floats, list[int]], whole: float | None
 ) -> tuple[LossPart, ...]:
     """Return the terms, given with the number of each trial's, by the class of the word in their place."""
-    texts, plan = result.run.corpus().texts, result.run.read_plan(row.finding.plan)
     names, (values, lengths) = [*CLASSES, BEYOND], terms
     numbers, known = list[int](), dict[tuple[int, int], list[int]]()
-    for source, length in zip(plan.source[row.rows].tolist(), lengths, strict=True):
+    for source, length in zip(sources, lengths, strict=True):
         if (source, length) not in known:
-            pieces = list(cut(texts[source]))[:length]
-            found = [classify_piece(piece, is_first=place == 0) for place, piece in enumerate(pieces)]
+            found = list(pieces[source][:length])
             known[source, length] = [names.index(name) for name in found + [BEYOND] * (length - len(found))]
         numbers += known[source, length]
     sums = np.bincount(numbers, weights=values, minlength=len(names))
@@ -422,3 +427,51 @@ def _sort(
 
 def _share(part: float, whole: float | None) -> float | None:
     return None if whole is None else part / whole
+
+
+# --- How mechanisms cut the texts that were sources, as a run keeps it: classes of pieces, and no text.
+#
+# It is written while the mechanism is there, so that whoever reads the run need not make one.
+
+_LETTERS = {name: chr(ord("a") + number) for number, name in enumerate(CLASSES)}
+
+
+def note_pieces(run: RunDirectory, label: str, cut: Cut, positions: Sequence[int]) -> None:
+    """Keep the classes of the pieces of some texts, as a mechanism cuts them; those that are kept stay."""
+    kept = _read_pieces(run)
+    known, texts = kept.setdefault(label, {}), run.corpus().texts
+    new = [position for position in positions if str(position) not in known]
+    for position in new:
+        known[str(position)] = "".join(_LETTERS[name] for name in classify_pieces(cut(texts[position])))
+    if new:
+        run.files.write({run.pieces: json.dumps(seal_json({"pieces": kept})).encode()}, redacted=False)
+
+
+def read_pieces(run: RunDirectory) -> dict[str, Pieces]:
+    """Return the classes of the pieces of texts by mechanism, as far as the run keeps them."""
+    names = {letter: name for name, letter in _LETTERS.items()}
+    try:
+        return {
+            label: {
+                int(position): [names[letter] for letter in found] for position, found in of_label.items()
+            }
+            for label, of_label in _read_pieces(run).items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(run, error) from error
+
+
+def _read_pieces(run: RunDirectory) -> dict[str, dict[str, str]]:
+    raw = run.files.read(run.pieces)
+    try:
+        content = {"pieces": {}} if raw is None else parse_json(raw.decode("utf-8"))
+        check_json(content)
+        return dict(content["pieces"])
+    except (ChecksumError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(run, error) from error
+
+
+def _damaged(run: RunDirectory, error: Exception) -> RunDirectoryError:
+    return RunDirectoryError(
+        f"'{run.pieces}' is damaged ({error!r}). Delete it and run the same command again, which writes it."
+    )

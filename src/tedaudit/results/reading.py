@@ -31,6 +31,7 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.formats import knowledge_of, score_of
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import find_look
+from tedaudit.store.missing import NOT_NOTED, describe_missing, find_missing
 from tedaudit.types import Claim, Plan
 
 _FEW = 8  # candidates whose scores are read together with the choices
@@ -70,6 +71,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     alpha = check_alpha(manifest["spec"].get("alpha", 0.01) if alpha is None else alpha)
     if delta is None:
         delta = manifest["spec"].get("delta")
+    missing = find_missing(run)
     tables = [table for table in _count_tables(run, manifest, alpha, delta) if table.row.counts.trials]
     references = [table for table in tables if table.about["label"] == ORIGINALS and table.about["series"]]
     tables = [table for table in tables if table not in references]
@@ -84,28 +86,32 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
         for table, verdict in zip(tables, family.judge(), strict=True)
     )
     findings = tuple(_hold_against(finding, checks) for finding in findings)
-    notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
+    notes = [describe_missing(missing)] if missing else []
+    notes += [] if "tables" in manifest else [NOT_NOTED]
+    notes += [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
     notes += chain(manifest.get("script_notes", []), *manifest.get("cautions", {}).values())
     notes += [*note_repeats(manifest), *note_elsewhere(manifest), *note_latents(manifest)]
     notes += [*note_copies(run, manifest), *note_practice(table.about for table in tables)]
     notes += note_resampling((table.about, table.own_rewrites) for table in tables)
     notes += note_contradictions(findings)
     notes += note_violated_below(findings, family)
-    pairs, gone = read_pairs(run, alpha, delta)
-    notes += [f"{name} is gone, and with it what it told" for name in run.files.list_gone()]
-    notes += [*gone, *_remarks(findings, extended=any(table.looked_before for table in tables))]
+    lost = {one.name for one in missing if one.kind == "studies"}
+    pairs = read_pairs(run, alpha, delta, lost)
+    notes += [*_remarks(findings, extended=any(table.looked_before for table in tables))]
     models = tuple(manifest["models"])
     certain = _keep_believed(read_certain(run), findings)
     originals = tuple(_describe(table, family, NO_CLAIM, Measures()) for table in references)
     return AuditResult(
-        manifest["name"], run, findings, tuple(notes), family, models, tuple(pairs), certain, originals
-    )
+        manifest["name"], run, findings, tuple(notes), family, models, tuple(pairs), certain, originals,
+        missing,
+    )  # fmt: skip
 
 
 def _count_tables(
     run: RunDirectory, manifest: Mapping[str, Any], alpha: float, delta: float | None
 ) -> Iterator[_CountedTable]:
     plans: dict[str, Plan | None] = {}
+    asked = manifest.get("tables", {})
     for folder in run.guess_folders():
         info = folder.info()
         name = info.about["plan"]
@@ -115,9 +121,9 @@ def _count_tables(
         if name not in plans:
             plans[name] = run.plan(name, plan_info["key"])
         plan = plans[name]
-        if plan is None:
-            continue
         table, estimator = GuessTable(folder, info.key), find_estimator(plan_info["estimator"])
+        if plan is None or len(plan) < table.complete():
+            continue  # it is gone, or that of an earlier state: nobody knows what was right
         start, unfit = find_fresh(info.about, table.complete())
         fresh = plan.rows(start, len(plan))
         scores = ["scores"] if plan_info["k"] <= _FEW else []
@@ -125,11 +131,13 @@ def _count_tables(
         margin = columns.pop("margin")[start:]
         choices = Choices(**columns).after(start)
         counts = estimator.count(fresh, choices, plan_info["k"])
-        planned = len(fresh) // estimator.rows_per_trial
+        wanted = asked.get("/".join(folder.path.parts[-5:]), {"asked": len(plan)})["asked"]
+        planned = max(0, wanted - start) // estimator.rows_per_trial
+        lacks = counts.trials < len(fresh) // estimator.rows_per_trial
         looked_before = any(start < look < len(plan) for look in plan_info["looks"])
         claim = None if info.about["claim"] is None else Claim(**info.about["claim"])
         score = score_of(info.about, info.determinants["attack"])
-        row = Row(estimator, counts, claim, counts.trials < planned or looked_before, unfit, delta)
+        row = Row(estimator, counts, claim, lacks or looked_before, unfit, delta)
         looks = [look - start for look in plan_info["looks"] if look > start]
         parts = Certain(fresh, choices, margin, looks).count(row, alpha / 2)
         own = {
@@ -244,10 +252,7 @@ def _remarks(findings: Sequence[Finding], *, extended: bool) -> list[str]:
     """Return what a reader must know before believing a number."""
     remarks = []
     if any(not finding.complete for finding in findings):
-        remarks.append(
-            "the run is not finished: bounds of what is not complete come from complete blocks and hold at "
-            "every look"
-        )
+        remarks.append("bounds of what is not finished come from complete blocks and hold at every look")
     elif extended:
         remarks.append("trials were added after results had been seen: bounds are those valid at every look")
     unfit = dict.fromkeys(finding.unfit for finding in findings if finding.unfit)

@@ -57,8 +57,8 @@ def note_copies(run: RunDirectory, manifest: Mapping[str, Any]) -> Iterator[str]
     """
     plans = [(name, info) for name, info in manifest["plans"].items() if info.get("rounds")]
     for name, info in plans:
-        plan, rounds = run.read_plan(name), info["rounds"]
-        if info["strategy"] == "author":
+        plan, rounds = run.plan(name, info["key"]), info["rounds"]
+        if plan is None or info["strategy"] == "author":
             continue
         trials = min(len(plan) // rounds, _LOOKED_AT)
         rows = plan.rows(0, trials * rounds)

@@ -115,7 +115,10 @@ _EXPLAINED = {
         "No violation found: these attacks were not right more often than the claim allows; another attack "
         "may be."
     ),
-    Decision.NOT_TESTED: "Not tested: too many rewrites failed, or too few answers could be used.",
+    Decision.NOT_TESTED: (
+        "Not tested: too many rewrites failed, too few answers could be used, or the guesses that are there "
+        "are not those that were judged."
+    ),
     Decision.OUT_OF_REACH: (
         "Out of reach: the claim is so large that no attack could have refuted it in these trials, not even "
         "one that is always right."

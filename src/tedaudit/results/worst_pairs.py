@@ -5,7 +5,7 @@ own, and all looks together have alpha / 2 at most: so a claim is violated if th
 if any study does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -93,18 +93,20 @@ class WorstPairs(PlainData):
         return pick(self) | {"pairs": [pair.to_dict(redact=redact) for pair in self.pairs]}
 
 
-def read_pairs(run: RunDirectory, alpha: float, delta: float | None) -> tuple[list[TriedPair], list[str]]:
-    """Return all pairs of all studies that were looked at, and what must be said of studies that are gone."""
-    found: list[TriedPair] = []
-    notes = []
-    for name, look in noted_studies(run).items():
-        if not name.startswith(PAIRS):
-            continue
-        pairs = judge_pairs(run, name, look, alpha, delta)
-        if len({(pair.label, pair.epsilon) for pair in pairs}) < max(1, len(run.studies(name))):
-            notes.append(f"trials of the study {name} are gone, and with them what they said of claims")
-        found += pairs
-    return found, notes
+def read_pairs(
+    run: RunDirectory, alpha: float, delta: float | None, lost: Collection[str] = ()
+) -> list[TriedPair]:
+    """Return all pairs of all studies that were looked at.
+
+    What is left of a study that has `lost` something was not chosen beforehand: it says nothing.
+    """
+    named = [(name, look) for name, look in noted_studies(run).items() if name.startswith(PAIRS)]
+    return [
+        pair
+        for name, look in named
+        if name not in lost
+        for pair in judge_pairs(run, name, look, alpha, delta)
+    ]
 
 
 def judge_pairs(

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.directory import REPEATS, RunDirectory
 from tedaudit.store.files import read_frame
+from tedaudit.store.looks import STUDIES
+from tedaudit.store.missing import find_missing
 from tedaudit.store.table_folder import TableFolder
 
 _REWRITES, _GUESSES = r"part-(\d{6})\.parquet", r"part-(\d{9})-(\d{9})\.parquet"
@@ -19,10 +21,24 @@ def find_damage(run: RunDirectory) -> tuple[int, list[str]]:
     """Return how many files of a run were read, its studies included, and what does not fit, a line each."""
     told = list(_examine(run))
     number, found = len(told), [line for line in told if line]
-    for manifest in sorted((run.root / "studies").rglob(run.manifest_path.name)):
-        more, others = find_damage(RunDirectory(manifest.parent))
+    for study in _find_studies(run):
+        more, others = find_damage(study)
         number, found = number + more, [*found, *others]
     return number, found
+
+
+def list_missing(run: RunDirectory) -> list[str]:
+    """Return what a run and its studies lack, a line each; `find_damage` has lost files."""
+    found = [one for one in find_missing(run, thorough=True) if one.kind != "file"]
+    told = [
+        f"'{run.root}' lacks {one}. Restore it, or run the same command again, which makes it."
+        for one in found
+    ]
+    return told + [line for study in _find_studies(run) for line in list_missing(study)]
+
+
+def _find_studies(run: RunDirectory) -> list[RunDirectory]:
+    return [RunDirectory(path.parent) for path in sorted((run.root / STUDIES).rglob(run.manifest_path.name))]
 
 
 def _examine(run: RunDirectory) -> Iterator[str]:
@@ -38,7 +54,8 @@ def _examine(run: RunDirectory) -> Iterator[str]:
     keys |= {f"corpus/{REPEATS}": corpus["fingerprint"]} if corpus.get("has_repeats") else {}
     keys |= {f"plans/{name}.parquet": plan["key"] for name, plan in manifest["plans"].items()}
     for name, key in keys.items():
-        yield _try(read_frame, run.root / name, key, sealed=sealed)
+        if (run.root / name).exists():
+            yield _try(read_frame, run.root / name, key, sealed=sealed)
     for name, places, pattern in _TABLES:
         for path in sorted((run.root / name).glob(places)):
             folder = TableFolder(path, run.root)

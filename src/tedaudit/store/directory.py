@@ -19,6 +19,7 @@ from tedaudit.store.files import (
     LOCK,
     TEMPORARY,
     clear_leftovers,
+    count_rows,
     lock_folder,
     make_folders,
     read_frame,
@@ -99,6 +100,11 @@ class RunDirectory:
     def certain_losses(self) -> Path:
         """Where losses above a claim lie that were computed twice."""
         return self.root / "certain.json"
+
+    @property
+    def pieces(self) -> Path:
+        """Where it lies how mechanisms cut texts whose losses are told: classes of words, and no text."""
+        return self.root / "pieces.json"
 
     @property
     def sections(self) -> Path:
@@ -249,6 +255,10 @@ class RunDirectory:
         if "released" not in frame.columns:
             return plan
         return replace(plan, released=frame["released"].to_numpy(), known=max(frame["known"], default=1))
+
+    def count_plan(self, name: str) -> int:
+        """Return how many rows a stored plan has; 0 if there is none."""
+        return count_rows(self.root / "plans" / f"{name}.parquet")
 
     def read_plan(self, name: str) -> Plan:
         """Return a plan that findings of the run speak of."""

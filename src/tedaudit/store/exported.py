@@ -80,7 +80,7 @@ def _refuse_part_of_run(target: Path, path: Path, run: RunDirectory) -> None:
     root = run.root.resolve()
     own = (
         run.manifest_path, run.summary, run.page, run.report, run.estimates, run.utility, run.certain_losses,
-        run.files.path, run.root / RECORD,
+        run.pieces, run.files.path, run.root / RECORD,
     )  # fmt: skip
     in_a_folder = target.parent != root and target.is_relative_to(root)
     if in_a_folder or target in [one.resolve() for one in own]:

@@ -27,7 +27,7 @@ from tedaudit.store.files import TEMPORARY, lock_folder, make_folders, write_ato
 LIST = "files.json"
 SHOWN = ("report.html", "report.md", "summary.json", "estimates.parquet", "figures", "cards", "sections")
 """What people are shown, and may pass on if the run is redacted: files, and folders of files."""
-FOUND = ("certain.json", "utility.json")
+FOUND = ("certain.json", "pieces.json", "utility.json")
 """What reports are made from beside sections; never to be passed on."""
 SECTIONS = "sections"
 _INSIDE = {"figures": ("*.pdf", "*.png"), "cards": ("*.card.md", "*.card.json"), SECTIONS: ("*.json",)}

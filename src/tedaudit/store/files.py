@@ -121,6 +121,17 @@ def parse_frame(
         raise _damaged(path, error) from error
 
 
+def count_rows(path: Path) -> int:
+    """Return how many rows a Parquet file has, by its footer; 0 if there is none."""
+    try:
+        if not path.is_file():
+            return 0
+        with path.open("rb") as part:  # a path is a pattern; labels may have [brackets]
+            return int(pl.scan_parquet(part).select(pl.len()).collect().item())
+    except _BROKEN as error:
+        raise _damaged(path, error) from error
+
+
 def read_notes(path: Path, key: str, *, sealed: bool = False) -> Mapping[str, str]:
     """Return what stands in the metadata of a Parquet file of a table; its data is not read."""
     try:

@@ -7,13 +7,16 @@ hold at every look, but no verdicts.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import key_of
 from tedaudit.store.guesses import GuessTable
 
 _STUDY = "study "  # how the entry of a study begins
+STUDIES: Final = "studies"
+"""The folder of the runs of fresh trials, and how their entries in `tables` begin."""
+Tables = dict[str, dict[str, int]]  # what must be there, by folder: rows asked for, and rows that were judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +26,53 @@ class Look:
     number: Annotated[int, {"ge": 1}] = 1
     """How often results were judged, this time included."""
     noted: bool = True
+    lost: bool = False
+    """Whether guesses that were judged are gone: what is left was not chosen beforehand."""
 
 
 def find_look(run: RunDirectory) -> Look:
     """Return which look the present state of a run is."""
-    looks = earlier_looks(run)
+    looks, rows = earlier_looks(run), _complete_rows(run)
     last = _find_last(looks)
-    if last is not None and looks[last] == _describe_state(_complete_rows(run)):
+    if _has_lost(run, rows):
+        return Look(len(looks) + 1, noted=False, lost=True)
+    if last is not None and looks[last] == _describe_state(rows):
         return Look(last + 1, noted=True)
     return Look(len(looks) + 1, noted=False)
 
 
-def note_study(manifest: Mapping[str, Any], name: str) -> tuple[dict[str, Any], Look]:
+def _has_lost(run: RunDirectory, rows: Mapping[tuple[str, ...], int]) -> bool:
+    """Return whether guesses that were judged are gone, or a plan without which they say nothing."""
+    planned = {name: run.count_plan(name) for name in run.manifest()["plans"]}
+    for name, told in run.manifest().get("tables", {}).items():
+        kind, *place = name.split("/")
+        if kind == "guesses" and min(rows.get(tuple(place), 0), planned.get(place[0], 0)) < told["seen"]:
+            return True
+    return False
+
+
+def note_study(run: RunDirectory, name: str) -> tuple[dict[str, Any], Look]:
     """Return a manifest in which a study of fresh trials is a look of its own, and that look.
 
     A study was picked by what was seen and its results are judged by themselves, with the error of the next
     look; one that is noted already keeps its number.
     """
+    manifest = run.manifest()
     looks, entry = list(manifest["looks"]), _STUDY + name
     if entry not in looks:
         looks.append(entry)
-    return {**manifest, "looks": looks}, Look(looks.index(entry) + 1, noted=True)
+    made = ["/".join(study.root.parts[-4:]) for study in run.studies(name)]
+    return {**note_made(manifest, *made), "looks": looks}, Look(looks.index(entry) + 1, noted=True)
+
+
+def note_made(manifest: Mapping[str, Any], *studies: str) -> dict[str, Any]:
+    """Return a manifest that says which runs of fresh trials must be there from now on, by folder.
+
+    One that does not say which tables must be there is that of an older version, and stays so.
+    """
+    if "tables" not in manifest:
+        return dict(manifest)
+    return {**manifest, "tables": manifest["tables"] | {name: {"asked": 1, "seen": 1} for name in studies}}
 
 
 def noted_studies(run: RunDirectory) -> dict[str, Look]:
@@ -72,8 +101,13 @@ def earlier_looks(run: RunDirectory) -> list[str]:
 
 
 def note_look(run: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest with the present state of the tables as its last look, and the rows of each plan."""
+    """Return a manifest with the present state of the tables as its last look, and the rows of each plan.
+
+    If guesses that were judged are gone, it is as it was.
+    """
     rows, looks = _complete_rows(run), list(manifest["looks"])
+    if _has_lost(run, rows):
+        return dict(manifest)
     plans = {name: {**plan, "looks": list(plan["looks"])} for name, plan in manifest["plans"].items()}
     for (plan, *_), count in rows.items():
         if plan in plans and count not in plans[plan]["looks"]:
@@ -81,7 +115,24 @@ def note_look(run: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, Any]:
     state, last = _describe_state(rows), _find_last(looks)
     if last is None or looks[last] != state:
         looks.append(state)
-    return {**manifest, "plans": plans, "looks": looks}
+    noted = {**manifest, "plans": plans, "looks": looks}
+    if "tables" in manifest:
+        judged = {"/".join(("guesses", *table)): count for table, count in rows.items()}
+        behind = {"/".join(place[1:3]) for place in rows}
+        noted["tables"] = {
+            name: {
+                **told,
+                "seen": told["asked"] if _get_output(name) in behind else judged.get(name, told["seen"]),
+            }
+            for name, told in manifest["tables"].items()
+        }
+    return noted
+
+
+def _get_output(name: str) -> str:
+    """Return mechanism and epsilon of a table of rewrites; nothing for other tables."""
+    kind, _, output = name.partition("/")
+    return output if kind in ("rewrites", "own_rewrites") else ""
 
 
 def _find_last(looks: Sequence[str]) -> int | None:

@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from tedaudit.errors import SpecError
+from tedaudit.nominal import Nominal
 from tedaudit.types import Claim
 
 
@@ -33,7 +34,18 @@ def _refuse_word(value: int | float | str | None) -> int | float | str | None:
     return value
 
 
+def _refuse_other_table(name: str) -> str:
+    kind, *place = map(_refuse_path, name.split("/"))
+    lengths = {"guesses": (4,), "rewrites": (2,), "own_rewrites": (2,), "studies": (1, 3)}
+    if len(place) not in lengths.get(kind, ()):
+        raise ValueError("it should name the folder of a table, or of a study")
+    if kind != "studies":
+        Nominal.of(place[-2 if kind == "guesses" else -1])
+    return name
+
+
 FileName = Annotated[str, AfterValidator(_refuse_path)]
+TableName = Annotated[str, AfterValidator(_refuse_other_table)]
 Number = StrictInt | float
 Lambda = Annotated[Number | str | None, AfterValidator(_refuse_word)]  # an infinite one is a text
 
@@ -109,6 +121,19 @@ class _Elsewhere(_Part):
     unrepeated: StrictInt
 
 
+class _Table(_Part):
+    asked: Annotated[StrictInt, Field(ge=0)]
+    seen: Annotated[StrictInt, Field(ge=0)]
+
+
+class _Card(_Part):
+    summary: str
+    paper: str
+    claim: str
+    departures: list[str]
+    sees: list[str]
+
+
 class _Manifest(_Part):
     name: str
     spec: _Settings
@@ -122,6 +147,8 @@ class _Manifest(_Part):
     repeats: dict[str, _Repeats] = {}
     latents: dict[str, _Latents] = {}
     elsewhere: dict[str, _Elsewhere] = {}
+    tables: dict[TableName, _Table] = {}
+    cards: dict[str, dict[str, _Card]] = {}
     machine: _Machine = _Machine()
     written: str = ""
     sealed: StrictBool = False

@@ -80,7 +80,7 @@ class Study:
     def note(self, store: RunDirectory) -> Look:
         """Note in the first run that this study is a look, and return it."""
         with store.locked():
-            manifest, look = note_study(store.manifest(), self.name)
+            manifest, look = note_study(store, self.name)
             store.write_manifest(manifest)
         return look
 

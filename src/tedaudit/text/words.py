@@ -167,6 +167,11 @@ def classify_piece(piece: str, *, is_first: bool = False) -> str:
     return classify(piece, is_first=is_first)
 
 
+def classify_pieces(pieces: Iterable[str]) -> tuple[str, ...]:
+    """Return the classes of the words and marks of a text, in order."""
+    return tuple(classify_piece(piece, is_first=place == 0) for place, piece in enumerate(pieces))
+
+
 def list_content(text: str) -> list[str]:
     """Return the words of a text, lower-cased, that are no stop words."""
     return [plain for word in split_words(text) if (plain := word.casefold()) not in STOP_WORDS]

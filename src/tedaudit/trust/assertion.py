@@ -117,6 +117,8 @@ def assert_private(
     alpha = settings.pop("alpha", AuditSpec.model_fields["alpha"].default)
     settings["alpha"] = alpha / 2 if battery else alpha
     audited = audit(mechanism, texts, epsilon=epsilon, trials=trials, **settings)
+    if not audited.finished:
+        raise NotTestedError(f"Not shown to be private: {audited.unfinished}.", audited)
     if not audited.findings:
         raise NotTestedError("Not shown to be private: there is no bound.", audited)
     promise = _Promise(rewriter, mechanism, epsilon, claim, fail_above)

@@ -14,7 +14,7 @@ from tedaudit.reports.writers.markdown import markdown_list, markdown_text, writ
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.gates import Check, Gates, any_failed, judge_gates
 
-_TITLES = {"claim": "claims", "limit": "limit"}
+_TITLES = {"finished": "finished", "claim": "claims", "limit": "limit"}
 
 
 def make_junit(result: AuditResult, gates: Gates) -> str:
@@ -41,8 +41,10 @@ def _count(name: str, checks: Sequence[Check]) -> dict[str, str]:
 
 
 def _make_case(check: Check, run: str) -> ET.Element:
-    parts = (check.epsilon.phrase, check.attack or "all attacks", check.plan)
+    parts = [check.epsilon.phrase, check.attack or "all attacks", check.plan]
     named = {"classname": f"{run}.{check.label}", "name": " ".join(part for part in parts if part)}
+    if check.gate == "finished":
+        named = {"classname": run, "name": "finished"}
     case = ET.Element("testcase", {key: _clean(value) for key, value in named.items()} | {"time": "0"})
     reason = _clean(f"{check.verdict.name}: {check.verdict.reason}")
     if check.failed:
@@ -65,10 +67,9 @@ def make_step_summary(result: AuditResult, gates: Gates) -> str:
     checks = judge_gates(result, gates)
     if gates:
         parts += [_describe_gates(gates, checks)]
-    if not result.findings:
-        parts.append("No attack has finished a block yet: there is nothing to estimate from.")
-        return "\n\n".join(parts) + "\n"
     parts.append(markdown_list(headlines(result)))
+    if not result.findings:
+        return "\n\n".join(parts) + "\n"
     for section in tell_bounds(result):
         parts += [f"### {markdown_text(section.title)}", write_table(section.table)]
     folded = {
@@ -100,5 +101,7 @@ def _describe_gates(gates: Gates, checks: Sequence[Check]) -> str:
 
 
 def _describe_check(check: Check) -> str:
+    if check.gate == "finished":
+        return check.verdict.reason
     epsilon = f" at {check.epsilon.phrase}" if check.epsilon.is_given else ""
     return f"{check.label}{epsilon} ({check.gate}): {check.verdict.name}: {check.verdict.reason}"

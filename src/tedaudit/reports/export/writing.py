@@ -8,11 +8,12 @@ from typing import Literal
 
 import polars as pl
 
-from tedaudit.errors import SpecError, join_names
+from tedaudit.errors import SpecError, escape_control, join_names
 from tedaudit.reports.export.documents import SCHEMAS
 from tedaudit.reports.export.frames import frame_losses, frame_rows, frame_trials, list_documents
 from tedaudit.reports.export.gates import make_junit, make_step_summary
 from tedaudit.reports.redaction import redact_result
+from tedaudit.reports.summary import NO_FINDINGS
 from tedaudit.reports.telling_audit import plans, tell_bounds
 from tedaudit.reports.writers.latex import PREAMBLE, write_section
 from tedaudit.results.findings import AuditResult
@@ -82,7 +83,8 @@ def make_latex(result: AuditResult, *, teda: bool = False) -> str:
     """Return one table per plan, with TeDA bounds if asked for; the document needs booktabs."""
     told = zip(plans(result), tell_bounds(result, teda=teda), strict=True)
     tables = [write_section(section, (result.name, plan)) for plan, section in told]
-    return PREAMBLE + "\n".join(tables or ["% No attack has finished a block yet: there is no bound.\n"])
+    missing = "" if result.finished else f"% {escape_control(result.unfinished)}.\n"
+    return PREAMBLE + missing + "\n".join(tables or [f"% {NO_FINDINGS}\n"])
 
 
 def _make_frame(result: AuditResult, shown: AuditResult, export: Export) -> pl.DataFrame:

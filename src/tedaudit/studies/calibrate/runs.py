@@ -21,6 +21,7 @@ from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import key_of
 from tedaudit.store.guesses import GuessTable
+from tedaudit.store.looks import STUDIES, note_made
 from tedaudit.studies.calibrate.rounds import Seen, Wanted
 from tedaudit.studies.calibrate.target import Target
 
@@ -53,7 +54,11 @@ class RunSource:
         seed = derive(self.spec.seed, "calibrate", name)
         store = RunDirectory(self.spec.folder).fresh(name)
         fresh = self.spec.model_copy(update={"seed": seed, "out": str(store.root)})
-        return self._look(fresh, target, wanted, trials)
+        seen = self._look(fresh, target, wanted, trials)
+        search = RunDirectory(self.spec.folder)
+        with search.locked():
+            search.write_manifest(note_made(search.manifest(), f"{STUDIES}/{name}"))
+        return seen
 
     def _name_fresh(self, target: Target, trials: int) -> str:
         """Return a name that no calibration has that is asked for something else.

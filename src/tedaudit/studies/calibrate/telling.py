@@ -79,7 +79,7 @@ def _tell_points(calibrated: Calibrated) -> Section:
     reading = (
         "Success rates, or epsilons of losses, as measured in these trials, of the strongest attack. "
         "Those of the search may be biased, since it chose where to stop; far from a target it makes few "
-        "trials on purpose, and notes call those not finished."
+        "trials on purpose."
     )
     return Section("Epsilons visited for a target", Table(_POINTS, rows), reading)
 
