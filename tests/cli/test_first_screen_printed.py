@@ -83,7 +83,7 @@ def test_the_whole_table_and_no_table_are_there_on_request(capsys, result):
     show_result(result, "none")
     words = capsys.readouterr().out
     assert "eps_emp by nominal epsilon" not in words
-    assert "Whoever reads the text finds most for" in words
+    assert "finds most for" in words
     assert str(result.folder) in words
 
 

@@ -17,21 +17,22 @@ TEXTS = sentences(40)
 
 
 def test_a_release_that_names_its_source_is_not_green_because_nothing_was_claimed():
-    [line] = headlines(tedaudit.audit("identity", TEXTS, trials=250, attack="lexical"))
-    assert line == (
-        "identity: whoever reads the text can name sources (lexical: 250 of 250 guesses right; "
-        "blind guessing: 1 in 2)."
+    found = tedaudit.audit("identity", TEXTS, trials=250, attack="lexical")
+    most, line = headlines(found)
+    assert most == (
+        f"Whoever reads the text finds most for identity: eps_emp {found.eps_emp:.2f} (lexical: 250 of 250 "
+        "guesses right; blind guessing: 1 in 2)."
     )
+    assert line == "identity: whoever reads the text can name sources."
 
 
 def test_a_claim_out_of_reach_does_not_soften_the_sentence(tmp_path):
-    [line] = headlines(
+    most, line = headlines(
         run(make_spec(tmp_path, mechanisms=[Promising()], epsilons=[3200], attacks=[SharedWords()]))
     )
-    assert (
-        "whoever reads the text can name sources at epsilon 3200 (shared-words: 100 of 100 guesses right"
-        in line
-    )
+    assert "at epsilon 3200: eps_emp 2." in most
+    assert "(shared-words: 100 of 100 guesses right" in most
+    assert line.endswith("whoever reads the text can name sources at epsilon 3200.")
 
 
 def test_nothing_found_is_said_to_show_nothing_about_other_attacks():
@@ -44,9 +45,9 @@ def test_epsilons_are_told_apart_by_what_was_found_there():
     result = tedaudit.audit(
         {"name": "word-rr", "slots": 6}, TEXTS, epsilon=[0.01, 12.0, 14.0], trials=300, attack="lexical"
     )
-    line, caution = headlines(result)
+    _, line, caution = headlines(result)
     assert caution.endswith("does not show that none can.")
-    assert line.startswith("word-rr: whoever reads the text can name sources at epsilon 12 and 14 (lexical: ")
+    assert line.startswith("word-rr: whoever reads the text can name sources at epsilon 12 and 14; ")
     assert line.endswith("; none did provably better than guessing at epsilon 0.01.")
 
 
@@ -62,7 +63,7 @@ def one_in_ten(text):
 
 def test_a_rare_leak_is_told_by_the_guesses_that_show_it():
     result = tedaudit.audit(one_in_ten, TEXTS, trials=1000, lambda_=0, attack="lexical")
-    [finding], [line] = result.findings, headlines(result)
+    [finding], [line, _] = result.findings, headlines(result)
     assert finding.surest.right == finding.surest.size
     told = f"{finding.surest.right} of the {finding.surest.size} most certain of 1,000 guesses right"
     assert told in line
@@ -72,7 +73,8 @@ def test_a_violated_claim_comes_first(tmp_path):
     spec = make_spec(tmp_path, mechanisms=[Promising(), "constant"], epsilons=[1], attacks=["lexical"])
     first, *others = headlines(run(spec))
     assert first == "1 of 2 privacy claims is violated."
-    assert len(others) == 3  # both mechanisms, and the caution about the constant one
+    assert "finds most for promising at epsilon 1" in others[0]
+    assert len(others) == 4  # who finds most, both mechanisms, and the caution about the constant one
 
 
 @pytest.mark.parametrize("mechanism", ["constant", "identity", {"name": "word-rr", "slots": 3}])
@@ -93,16 +95,18 @@ class HidesText(WordRR):
 def test_what_only_the_drawn_tokens_tell_is_not_said_of_the_text():
     attacks = ["likelihood", "lexical"]
     found = tedaudit.audit(HidesText(slots=8), "demo", epsilon=[0.01, 8.0], attack=attacks, trials=300)
-    line = headlines(found)[0]
-    assert "whoever sees what was drawn (tokens, latent) can name sources at epsilon 8 (like" in line
+    most, line, _ = headlines(found)
+    assert "Whoever sees what was drawn (tokens, latent) finds most for word-rr at epsilon 8: eps" in most
+    assert "whoever sees what was drawn (tokens, latent) can name sources at epsilon 8;" in line
     assert "none did provably better than guessing at epsilon 0.01" in line
 
 
 def test_attacks_on_the_text_come_first_and_the_draw_adds_what_they_miss():
     attacks = ["likelihood", "lexical"]
     found = tedaudit.audit(HidesText(slots=8), "demo", epsilon=[8.0, 50.0], attack=attacks, trials=300)
-    line = headlines(found)[0]
-    assert "whoever reads the text can name sources at epsilon 50 (lexical" in line
+    most, line = headlines(found)
+    assert "finds most for word-rr at epsilon 50: " in most
+    assert "whoever reads the text can name sources at epsilon 50;" in line
     assert "can also name them at epsilon 8 (likelihood" in line
 
 
@@ -115,8 +119,7 @@ def ensemble(*members):
 def test_an_ensemble_sees_the_draw_if_a_member_does():
     found = ensemble("lexical", "likelihood")
     assert (
-        ": whoever sees what was drawn (tokens, latent) can name sources at epsilon 8 ("
-        in headlines(found)[0]
+        ": whoever sees what was drawn (tokens, latent) can name sources at epsilon 8." in headlines(found)[1]
     )
     told = tell_lead(found, found.run.manifest()).headline
     assert "the ensemble attack, which knows the mechanism and sees what it drew, " in told

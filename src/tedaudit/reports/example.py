@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tedaudit.reports.lead import count_words
 from tedaudit.reports.redaction import safe_json
+from tedaudit.reports.summary import rank_strength
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
 from tedaudit.text.characters import cut_text
@@ -45,11 +46,11 @@ class Example(PlainData):
 def choose_example(result: AuditResult) -> Example | None:
     """Return the right guess with the most evidence whose rewrite is not nearly its source, if there is one.
 
-    Findings of attacks on the text that did better than guessing are gone through by their bound; mechanisms
-    that take an epsilon come first, because they promise something.
+    Findings of attacks on the text that did better than guessing are gone through, the strongest first: the
+    one that the page begins with.
     """
     found = [finding for finding in result if finding.leaks and not finding.sees_draw]
-    found.sort(key=lambda finding: (finding.epsilon.is_given, *finding.order), reverse=True)
+    found.sort(key=rank_strength, reverse=True)
     trials = _Trials(result)
     copied: tuple[Finding, Plan, int] | None = None
     for finding in found[:_TRIED]:

@@ -20,7 +20,9 @@ from tedaudit.reports.section import Section
 from tedaudit.reports.summary import (
     ADVERSARIES,
     NO_FINDINGS,
+    NONE_CAN,
     describe_claims,
+    describe_strongest,
     explain_error,
     find_adversary,
     find_best,
@@ -254,17 +256,13 @@ class _Shape:
         return f"{cell.value}\n{self.clean(cell.attack)}" if self.named else cell.value
 
 
-_NONE_CAN = "which does not show that none can"
-
-
 def describe_screen(result: AuditResult, pivots: Sequence[Pivot]) -> list[str]:
     """Return what the tables of a first screen show, and how to read them."""
     cells = [cell for pivot in pivots for cell in pivot.cells.values()]
     found = [cell.finding for cell in cells if cell.finding is not None]
-    told = [_describe_most(found)] if found else []
-    told += describe_claims(result)
+    told = [describe_strongest(result.findings), *describe_claims(result)]
     told += [_explain_numbers(result, found)] if any(finding.leaks for finding in found) else []
-    return [*told, *_explain_marks(cells, found)]
+    return [*filter(None, told), *_explain_marks(cells, found)]
 
 
 def explain_losses(pivots: Sequence[Pivot]) -> str:
@@ -283,32 +281,6 @@ def explain_losses(pivots: Sequence[Pivot]) -> str:
     )
 
 
-def _describe_most(found: Sequence[Finding]) -> str:
-    """Return where most was found by reading the text, or, if nothing was, by seeing what was drawn."""
-    if not any(finding.leaks for finding in found):
-        return f"No attack did provably better than guessing, {_NONE_CAN}."
-    of_text = [finding for finding in found if not finding.sees_draw]
-    leaking = [finding for finding in of_text if finding.leaks] or [f for f in found if f.leaks]
-    without = ""
-    if of_text and leaking[0].sees_draw:
-        without = f"No attack on the text alone did provably better than guessing, {_NONE_CAN}. "
-    most = max(leaking, key=lambda finding: finding.order)
-    who = find_adversary(most).who
-    return f"{without}{who[0].upper()}{who[1:]} finds most for {_describe_strongest(leaking)}."
-
-
-def _describe_strongest(leaking: Sequence[Finding]) -> str:
-    """Return the setting of the largest bound with its counts, and how many others have the same bound."""
-    most = max(leaking, key=lambda finding: finding.order)
-    shown = round(most.eps_emp, 2)  # as the table shows them
-    others = sum(round(finding.eps_emp, 2) >= shown for finding in leaking) - 1
-    at = f" at {most.epsilon.phrase}" if most.epsilon.is_given else ""
-    blind = f"blind guessing: 1 in {most.bound.candidates:,}"
-    settings = "setting has" if others == 1 else "settings have"
-    also = f"; {others} other {settings} the same bound" if others else ""
-    return f"{most.label}{at} ({most.attack}: {most.evidence}; {blind}{also})"
-
-
 def _explain_numbers(result: AuditResult, found: Sequence[Finding]) -> str:
     """Return what eps_emp is, at which delta, and the error of all numbers together."""
     deltas = sorted({finding.bound.delta for finding in found if finding.bound.delta > 0})
@@ -317,7 +289,7 @@ def _explain_numbers(result: AuditResult, found: Sequence[Finding]) -> str:
         ends = f"{deltas[0]:.2g}" if len(deltas) == 1 else f"{deltas[0]:.2g} to {deltas[-1]:.2g}"
         zero = all(finding.bound.delta > 0 for finding in found)
         at_delta = f" It is at delta {ends}{'' if zero else ' where the claim has one, otherwise at 0'}."
-    plans = len({finding.plan_base for finding in result})
+    plans = len({finding.plan_base for finding in result if finding.rewrites == 1})
     over = f" A number is the largest over {plans} plans." if plans > 1 else ""
     return (
         "eps_emp is a lower bound: between some two texts, some outputs are at least e^eps_emp times "
@@ -337,7 +309,7 @@ def _explain_marks(cells: Sequence[Cell], found: Sequence[Finding]) -> list[str]
             "true value may be far larger."
         )
     if any(cell.value == ZERO for cell in cells) and any(finding.leaks for finding in found):
-        told.append(f"{ZERO}: no attack here did provably better than guessing, {_NONE_CAN}.")
+        told.append(f"{ZERO}: no attack here did provably better than guessing, {NONE_CAN}.")
     if any(cell.value == NOTHING for cell in cells):
         told.append(
             f"{NOTHING}: nothing can be concluded, since most rewrites failed or the notes say why not."
@@ -373,8 +345,7 @@ def print_screen(
 
     for section in tell_exposures(result, losses) if tables else ():
         _print_section(out, width, section, clean)
-    result = replace(result, findings=tuple(finding for finding in result if finding.rewrites == 1))
-    pivots = make_pivots(result)
+    pivots = make_pivots(replace(result, findings=tuple(f for f in result if f.rewrites == 1)))
     if losses:
         lost = make_loss_pivots([row for row in losses if row.finding.rewrites == 1])
         for pivot in lost:

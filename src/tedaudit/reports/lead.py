@@ -1,20 +1,20 @@
 """The first lines of a report: how often the strongest attack was right, counted, and what that proves.
 
-They tell the row with the largest eps_emp in words that need no statistics. If its surest guesses prove that
-number, they are what is counted.
+They tell the strongest finding in words that need no statistics. If its surest guesses prove that number,
+they are what is counted.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tedaudit.reports.summary import (
-    ADVERSARIES,
     NO_FINDINGS,
-    counts,
+    describe_beside,
     describe_violations,
     explain_error,
     find_adversary,
+    find_strongest,
 )
 from tedaudit.reports.telling_audit import describe_plan
 from tedaudit.results.findings import AuditResult, Finding
@@ -37,20 +37,6 @@ class Lead(PlainData):
     tone: Tone = "untold"
 
 
-def find_strongest(findings: Iterable[Finding]) -> Finding | None:
-    """Return the finding with the largest eps_emp from which something can be concluded, if there is one.
-
-    Of equals the one that was right most often; then whoever knows least comes first, and a mechanism that
-    takes an epsilon, because it promises something.
-    """
-    return max(filter(counts, findings), key=_rank, default=None)
-
-
-def _rank(finding: Finding) -> tuple[float, float, int, bool]:
-    knows = ADVERSARIES.index(find_adversary(finding))
-    return finding.eps_emp, finding.bound.success, -knows, finding.epsilon.is_given
-
-
 def tell_lead(result: AuditResult, manifest: Mapping[str, Any]) -> Lead:
     """Return the first lines; `manifest` names plans as the result does."""
     lead = _tell_best(result, manifest)
@@ -65,12 +51,15 @@ def _tell_best(result: AuditResult, manifest: Mapping[str, Any]) -> Lead:
         nothing = "Nothing can be concluded: most rewrites failed, or the notes below say why not."
         return Lead(nothing, describe_violations(result))
     plan = manifest["plans"][best.plan]
-    tried = sum(counts(other) and other.setting == best.setting for other in result)
-    told = f"{_describe_shown(best, plan)}, {_describe_outcome(best, tried)}"
+    tried = [other for other in result if other.tells and other.setting == best.setting]
+    rivals = [other for other in tried if other.sees_draw == best.sees_draw]
+    alone = " on the text alone" if len(rivals) < len(tried) and not best.sees_draw else ""
+    told = f"{_describe_shown(best, plan)}, {_describe_outcome(best, len(rivals), alone)}"
     if not best.leaks:
         told = f"No attack did provably better than guessing. At best: {_uncapitalise(told)}"
     headline = f"{told}. {describe_choice(plan)}".rstrip()
-    proven = (*_explain(result, best, plan), describe_violations(result))
+    beside = describe_beside(result, best) if best.leaks else ""
+    proven = (*_explain(result, best, plan), beside, describe_violations(result))
     return Lead(headline, " ".join(filter(None, proven)), _choose_tone(best))
 
 
@@ -90,9 +79,10 @@ def _describe_shown(best: Finding, plan: Mapping[str, Any]) -> str:
     return f"Shown {shown} by {best.label}{at} and {among}"
 
 
-def _describe_outcome(best: Finding, tried: int) -> str:
-    """Return who was right how often, and how often blind guessing is."""
+def _describe_outcome(best: Finding, tried: int, alone: str) -> str:
+    """Return who was right how often, among so many attacks, and how often blind guessing is."""
     who = f"the {best.attack} attack" if tried == 1 else f"the best of {count_words(tried)} attacks"
+    who += alone
     knows = _describe_knowledge(best)
     who += f", which {knows}," if knows else ""
     sure = best.surest
@@ -166,8 +156,9 @@ def _explain(result: AuditResult, best: Finding, plan: Mapping[str, Any]) -> Ite
     if not result.family.look.noted:
         yield f"eps_emp is {best.eps_emp:.2f}{delta}. {explain_error(result)}"
         return
-    rows = len(result.family.rows)
-    among = "" if rows == 1 else f", the largest of {rows:,} rows"
+    alike = sum(best.sees_draw or not other.sees_draw for other in result)
+    among = "" if alike == 1 else f", the largest of {alike:,} rows"
+    among += " that see the text alone" if 1 < alike < len(result) else ""
     what = "a whole text"
     if best.rewrites > 1:
         what = f"{count_words(best.rewrites)} rewrites together"

@@ -20,11 +20,11 @@ from tedaudit.estimators.loss import DELTAS
 from tedaudit.reports.cards import describe_plugins
 from tedaudit.reports.example import Sample, choose_example, take_sample
 from tedaudit.reports.figures import axis_top, epsilon_grid, success_marks
-from tedaudit.reports.lead import find_strongest, tell_lead
+from tedaudit.reports.lead import tell_lead
 from tedaudit.reports.meaning import tell_meaning
 from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
 from tedaudit.reports.section import Section
-from tedaudit.reports.summary import describe_audit, describe_claims, title_run
+from tedaudit.reports.summary import describe_audit, describe_claims, find_strongest, title_run
 from tedaudit.reports.telling_audit import (
     explain_columns,
     plan_words,

@@ -1,6 +1,6 @@
 """The findings in plain words, for a reader who will not read the table."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -117,13 +117,13 @@ def _join_names(names: Sequence[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-# --- The headline: where the sources of a mechanism's outputs can be named, in a sentence for each
-# mechanism.
+# --- Who finds most: one finding, which every writer of a run names first.
 #
-# It speaks of what was measured and never of safety: that no attack did better than guessing shows nothing
-# about other attacks. Who knows least comes first; of those who know more, it is told what they find beyond.
+# Whoever has the text alone cannot do what somebody does who sees the draw. So what the text gives away is
+# told first, and what was drawn beside it.
 
-_CAUTION = "That no attack here did better than guessing does not show that none can."
+NONE_CAN = "which does not show that none can"
+_NONE = "did provably better than guessing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +159,102 @@ def find_adversary(finding: Finding) -> Adversary:
     return ADVERSARIES[-1 if finding.sees_draw else get_args(Knows).index(finding.knows)]
 
 
+def rank_strength(finding: Finding) -> tuple[float, float, int, bool]:
+    """Return what makes one finding stronger than another: eps_emp, then how often it was right.
+
+    Of equals whoever knows least comes first, and then a mechanism that takes an epsilon, because it
+    promises something.
+    """
+    return (*finding.order, -ADVERSARIES.index(find_adversary(finding)), finding.epsilon.is_given)
+
+
+def find_strongest(findings: Iterable[Finding]) -> Finding | None:
+    """Return the strongest finding on the text alone, or of who sees the draw if nobody else finds anything.
+
+    If nobody does, it is what comes closest; None if nothing can be concluded from any finding.
+    """
+    telling = [finding for finding in findings if finding.tells]
+    leaking = [finding for finding in telling if finding.leaks] or telling
+    of_text = [finding for finding in leaking if not finding.sees_draw]
+    return max(of_text or leaking, key=rank_strength, default=None)
+
+
+def describe_strongest(findings: Sequence[Finding]) -> str:
+    """Return who finds most, where and how surely; empty if nothing can be concluded."""
+    best = find_strongest(findings)
+    if best is None:
+        return ""
+    if not best.leaks:
+        return f"No attack {_NONE}, {NONE_CAN}."
+    beside, adversary = describe_beside(findings, best), find_adversary(best)
+    who = adversary.who if best.sees_draw or not beside else f"from the text alone, whoever {adversary.knows}"
+    rivals = {
+        finding.setting[1:]
+        for finding in findings
+        if finding.leaks and finding.sees_draw == best.sees_draw and _show(finding) == _show(best)
+    }
+    others = len(rivals) - 1
+    also = f"; {others} other {'setting has' if others == 1 else 'settings have'} the same bound"
+    proof = _describe_proof(best) + also * (others > 0)
+    told = f"{_capitalise(who)} finds most for {_name_output(best)}: eps_emp {_show(best)} ({proof})."
+    return " ".join(filter(None, [beside, told] if best.sees_draw else [told, beside]))
+
+
+def describe_beside(findings: Iterable[Finding], best: Finding) -> str:
+    """Return what stands beside the strongest finding, in a sentence; empty if there is nothing.
+
+    It is what who sees the draw finds, or that nobody finds anything who does not.
+    """
+    others = [finding for finding in findings if finding.tells and finding.sees_draw != best.sees_draw]
+    if best.sees_draw:
+        return f"No attack on the text alone {_NONE}, {NONE_CAN}." if others else ""
+    most = max((finding for finding in others if finding.leaks), key=rank_strength, default=None)
+    if most is None:
+        return ""
+    who = _capitalise(ADVERSARIES[-1].who)
+    return f"{who} finds eps_emp {_show(most)} for {_name_output(most)} ({_describe_proof(most)})."
+
+
+def _describe_proof(finding: Finding) -> str:
+    return f"{finding.attack}: {finding.evidence}; blind guessing: 1 in {finding.bound.candidates:,}"
+
+
+def _show(finding: Finding) -> str:
+    return f"{finding.eps_emp:.2f}"
+
+
+def _name_output(finding: Finding) -> str:
+    """Return whose outputs a finding is of, and how many of them are seen if it is more than one."""
+    at = f" at {finding.epsilon.phrase}" if finding.epsilon.is_given else ""
+    return f"{finding.label}{at}{f', {finding.rewrites} rewrites together' if finding.rewrites > 1 else ''}"
+
+
+def _capitalise(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# --- The headline: where the sources of a mechanism's outputs can be named, in a sentence for each
+# mechanism.
+#
+# It speaks of what was measured and never of safety: that no attack did better than guessing shows nothing
+# about other attacks. Who knows least comes first; of those who know more, it is told what they find beyond.
+
+_CAUTION = "That no attack here did better than guessing does not show that none can."
+
+
 def headlines(result: AuditResult) -> list[str]:
-    """Return a sentence for each mechanism; first one on violated claims, last a caution, if they apply."""
+    """Return a sentence on who finds most, and one for each mechanism.
+
+    First comes what is missing and what is violated, last a caution, if they apply.
+    """
     missing = [f"{result.unfinished}."] if result.missing else []
     if not result.findings:
         return [*missing, NO_FINDINGS]
     labels = dict.fromkeys(finding.label for finding in result)
-    named = [_describe_mechanism(result, label) for label in labels]
+    most = find_strongest(result)
+    strongest = most if most is not None and most.leaks else None
+    named = [describe_strongest(result.findings)] if strongest else []
+    named += [_describe_mechanism(result, label, strongest) for label in labels]
     best = [find_best(result, label, lambda _: True) for label in labels]
     if any(finding is not None and not finding.leaks for found in best for finding in found.values()):
         named.append(_CAUTION)
@@ -190,20 +279,16 @@ def find_best(
         if finding.label != label or not is_meant(finding):
             continue
         known = best.setdefault(finding.epsilon, None)
-        if not counts(finding):
-            continue
-        if known is None or finding.order > known.order:
+        if finding.tells and (known is None or rank_strength(finding) > rank_strength(known)):
             best[finding.epsilon] = finding
     return dict(sorted(best.items()))
 
 
-def counts(finding: Finding) -> bool:
-    """Return whether a finding says anything: not if most rewrites failed and the rest told nothing."""
-    return not finding.unfit and (finding.leaks or 2 * finding.counts.failed <= finding.bound.guesses)
+def _describe_mechanism(result: AuditResult, label: str, strongest: Finding | None) -> str:
+    """Return a sentence on who can name sources, and what those who know more find beyond the others.
 
-
-def _describe_mechanism(result: AuditResult, label: str) -> str:
-    """Return a sentence on who can name sources, and what those who know more find beyond the others."""
+    The counts of the strongest finding of all have been told.
+    """
     parts, told, seen = list[str](), set[Nominal](), set[Nominal]()
     tried: set[Nominal] = set()
     for adversary in ADVERSARIES:
@@ -214,7 +299,9 @@ def _describe_mechanism(result: AuditResult, label: str) -> str:
         if named:
             where = _join_epsilons([finding.epsilon for finding in named])
             what = "also name them" if told else "name sources"
-            parts.append(f"{adversary.who} can {what}{where} ({_describe_strongest(named)})")
+            most = max(named, key=rank_strength)
+            counted = "" if most is strongest else f" ({_describe_success(most, named)})"
+            parts.append(f"{adversary.who} can {what}{where}{counted}")
             told |= {finding.epsilon for finding in named}
     blind = sorted(seen - told)
     if blind:
@@ -224,10 +311,6 @@ def _describe_mechanism(result: AuditResult, label: str) -> str:
     if untold:
         parts.append(f"nothing can be said{_join_epsilons(untold)}, since most rewrites failed")
     return f"{label}: {'; '.join(parts)}."
-
-
-def _describe_strongest(named: Sequence[Finding]) -> str:
-    return _describe_success(max(named, key=lambda finding: finding.order), named)
 
 
 def _describe_success(finding: Finding, named: Sequence[Finding]) -> str:

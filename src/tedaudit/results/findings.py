@@ -112,6 +112,11 @@ class Finding(PlainData):
         return not self.unfit and self.eps_emp > 0
 
     @property
+    def tells(self) -> bool:
+        """Whether it says anything: not if most rewrites failed and the rest told nothing."""
+        return not self.unfit and (self.leaks or 2 * self.counts.failed <= self.bound.guesses)
+
+    @property
     def order(self) -> tuple[float, float]:
         """What makes one finding stronger than another: eps_emp, then the success."""
         return self.eps_emp, self.bound.success
