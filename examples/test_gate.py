@@ -1,4 +1,4 @@
-"""I ship a rewriter and want a gate: `pytest examples/test_gate.py` audits two of them."""
+"""I ship a rewriter and want a gate: `pytest examples/test_gate.py` audits two of them, and two versions of one."""
 
 import random
 
@@ -27,3 +27,10 @@ def test_masking_is_above_a_limit_of_2() -> None:
     with pytest.raises(tedaudit.NotPrivateError) as refused:
         tedaudit.assert_private(mask_words, "demo", fail_above=2.0, trials=500)
     assert refused.value.result.eps_emp > 2
+
+
+def test_a_version_that_masks_nothing_is_worse_than_the_last_release() -> None:
+    settings = {"attack": "lexical", "k": "all", "trials": 500}  # all originals, since pairs are too easy
+    released, candidate = (tedaudit.audit(f, "demo", **settings) for f in (mask_words, lambda text: text))
+    compared = tedaudit.compare(released, candidate, by="mechanism", against="mask_words")
+    assert str(compared.answer) == "worse"

@@ -23,7 +23,7 @@ from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.loss_figures import write_loss_figures
 from tedaudit.reports.result import Result
-from tedaudit.results.comparison import Compared, DifferenceScale, compare_runs
+from tedaudit.results.comparison import MARGIN, Compared, DifferenceScale, compare_runs
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.lineups import Axis
 from tedaudit.results.reading import read_result
@@ -192,10 +192,15 @@ def compare(
     against: str | None = None,
     alpha: float = 0.01,
     scale: DifferenceScale | None = None,
+    margin: float = MARGIN,
 ) -> Compared:
-    """Compare runs, or the attacks or mechanisms of one, trial by trial if they share a plan."""
+    """Compare runs, or the attacks or mechanisms of one, trial by trial if they share a plan.
+
+    `answer` of what is returned says whether the others are worse than the reference, no worse than by
+    `margin`, or whether that cannot be told.
+    """
     stores = [run.run if isinstance(run, AuditResult) else RunDirectory(Path(run)) for run in runs]
-    return compare_runs(stores, by, against, alpha, scale)
+    return compare_runs(stores, by, against, alpha, scale, margin)
 
 
 def report(

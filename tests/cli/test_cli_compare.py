@@ -45,6 +45,49 @@ def test_two_runs_are_compared_in_a_table_with_its_reading(runs, command):
     assert "Kendall's tau-b" in flat
 
 
+def test_the_answer_comes_first_with_margin_error_and_plan(runs, command):
+    _, out, _ = command("compare", runs / "first", runs / "second", "--margin", "0.1", "--alpha", "0.04")
+    assert out.startswith("Against first: ")
+    flat = " ".join(out.split())
+    assert "The margin is 0.1" in flat
+    assert "at an error of 0.02 for all comparisons" in flat
+    assert "k2-lambda0: k = 2, lambda = 0, reduced form" in flat
+    _, out, _ = command("compare", runs / "first", "--by", "mechanism", "--against", "constant")
+    assert out.startswith("Against constant: worse")
+
+
+def test_a_gate_fails_on_what_it_names_and_an_answer_that_is_none_is_no_pass(runs, command):
+    pair = ("compare", runs / "first", runs / "second")  # identity is always named in both
+    for flags, expected in (
+        (("worse", "not-told"), 1),
+        (("not-told",), 1),
+        (("worse",), 0),
+    ):
+        code, out, err = command(*pair, *(part for flag in flags for part in ("--fail-on", flag)))
+        assert code == expected
+        assert "not told" in err
+        assert ("That is no pass" in err) == (expected == 0)
+        assert out.startswith("Against first: not told")
+    against = ("compare", runs / "first", "--by", "mechanism", "--against")
+    code, out, err = command(*against, "constant", "--fail-on", "worse", "--json")
+    assert (code, json.loads(out)["answer"]) == (1, "worse")
+    assert "worse in " in err
+
+
+def test_a_release_that_is_no_worse_passes_both_gates(command, tmp_path):
+    for name in ("released", "candidate"):
+        call("run", "-m", "constant", "-a", "lexical", "-t", "300", "--lambda", "0", "-q", "--out",
+             tmp_path / name)  # fmt: skip
+    gates = ("--fail-on", "worse", "--fail-on", "not-told")
+    code, out, err = command("compare", tmp_path / "released", tmp_path / "candidate", *gates)
+    assert code == 0
+    assert "no worse than by 0.05 in any of 1 comparison" in out
+    assert "no worse" in err
+    assert "no pass" not in err
+    reached = (tmp_path / "released", tmp_path / "candidate", "--margin", "0.001")
+    assert command("compare", *reached, *gates)[0] == 1
+
+
 def test_json_has_the_same_content_and_nothing_else_is_printed(runs, command):
     code, out, _ = command("compare", runs / "first", runs / "second", "--json")
     told = json.loads(out, parse_constant=pytest.fail)  # a bare Infinity is not JSON
@@ -105,6 +148,20 @@ WRONG = {
     "reference": (("compare", "first", "second", "--against", "frist"), ("Did you mean 'first'?",)),
     "page": (("compare", "first", "second", "--out", "page.pdf"), ("must be an HTML file",)),
     "alpha": (("compare", "first", "second", "--alpha", "2"), ("alpha is 2.0",)),
+    "margin": (("compare", "first", "second", "--margin", "0"), ("margin is 0.0", "between 0 and 1")),
+    "gate of another command": (
+        ("compare", "first", "second", "--fail-on", "violated"),
+        ("`compare` cannot find that", "worse, not-told"),
+    ),
+    "gate of attacks": (("compare", "first", "--fail-on", "worse"), ("no attack is one", "name two runs")),
+    "gate without a release": (
+        ("compare", "first", "second", "--by", "mechanism", "--fail-on", "worse"),
+        ("what was released", "--against"),
+    ),
+    "gate of three": (
+        ("compare", "first", "second", "seeded", "--fail-on", "not-told"),
+        ("what was released", "--against"),
+    ),
     "card of no run": (("export", "empty", "-f", "card"), ("is not a run directory",)),
     "card of whom": (
         ("export", "first", "-f", "card", "-m", "word-r"),

@@ -131,7 +131,7 @@ def test_the_gate_judges_what_rewrites_tell_of_private_columns(tmp_path, typed):
     assert typed(*leaky, "--fail-above", "9")[0] == 0
     assert typed(*leaky, "--fail-above", "9", "--fail-on", "out-of-reach")[0] == 1
     code, out, told = typed(*study, "-m", "constant", "-o", tmp_path / "t", "--fail-above", "1")
-    assert (code, "no violation found: the bound is 0, not above 1" in told) == (0, True)
+    assert (code, "not found above the limit: the bound is 0, not above 1" in told) == (0, True)
     assert "Private columns" in out
     code, _, told = typed(*study, "-m", "constant", "--private-records", "0", "--fail-above", "1")
     assert code == 2

@@ -30,7 +30,9 @@ from doc_pages import (
 )
 from tedaudit.cli import app
 from tedaudit.errors import did_you_mean
+from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.bound import success_from_epsilon
+from tedaudit.estimators.paired import PairedCounts, trials_within
 from tedaudit.plugins.registry import find, names, parameters, variants
 from tedaudit.spec.example import EXAMPLE
 from tedaudit.spec.model import parse_spec
@@ -235,7 +237,7 @@ def test_the_worked_example_of_a_likelihood_keeps_its_contract_and_prints_what_t
 def test_the_gate_of_the_page_tells_a_worse_release_from_an_equal_one(tmp_path):
     blocks = read_blocks(PROJECT / "docs" / "gate.md")
     own = {}
-    exec(next(code for _, code in blocks if "def compare_releases" in code), own)
+    exec(next(code for _, code in blocks if "def check_release" in code), own)
     kept = {"released": 0, "equal": 0, "worse": 30}  # characters of a text
 
     def audit(name):
@@ -246,9 +248,24 @@ def test_the_gate_of_the_page_tells_a_worse_release_from_an_equal_one(tmp_path):
         return tedaudit.audit(rewrite, "demo", **settings).save(tmp_path / name)
 
     runs = {name: audit(name) for name in kept}
-    assert own["compare_releases"](runs["released"], runs["equal"]) == "no worse"
-    assert own["compare_releases"](runs["released"], runs["worse"]) == "worse"
-    assert own["compare_releases"](runs["released"], runs["equal"], margin=0.0001) == "not known"
+    own["check_release"](runs["released"], runs["equal"], margin=0.05)
+    for candidate, margin, told in (
+        ("worse", 0.05, "worse in 1 of 1"),
+        ("equal", 0.01, "not told in 1 of 1"),
+    ):
+        with pytest.raises(AssertionError, match=told):
+            own["check_release"](runs["released"], runs[candidate], margin=margin)
+
+
+def test_the_trials_that_the_page_of_gates_tells_are_enough():
+    page = (PROJECT / "docs" / "gate.md").read_text("utf-8").partition("| margin | no trial |")[2]
+    rows = re.findall(r"^\| (0\.\d+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|", page, re.MULTILINE)
+    assert len(rows) == 3
+    for margin, *told in rows:
+        for apart, trials in zip((0, 10, 50, 150), told, strict=True):
+            counts = PairedCounts(1000 - 2 * apart, apart, apart, 0)
+            exact = trials_within(counts, float(margin), 0.01, clopper_pearson)
+            assert f"{float(f'{exact:.2g}'):,.0f}" == trials
 
 
 def test_the_table_of_what_a_number_means_is_the_formula_above_it():

@@ -13,11 +13,14 @@ from tedaudit.errors import SpecError
 from tedaudit.estimators import clopper_pearson, confidence_sequence, log_evidence
 from tedaudit.estimators.paired import (
     PairedCounts,
+    Standing,
+    compare_release,
     mcnemar,
     paired_counts,
     paired_interval,
     rank_agreement,
     separate_intervals,
+    trials_within,
 )
 
 
@@ -174,3 +177,78 @@ def test_ties_count_for_neither_side_and_a_ranking_of_equals_ranks_nothing():
     for wrong in (([1], [2]), ([1, 2], [1, 2, 3])):
         with pytest.raises(SpecError, match="2 at least"):
             rank_agreement(*wrong)
+
+
+# --- Worse, no worse than by a margin, or not told.
+
+
+def judge(counts, margin, alpha, interval):
+    """Return what one comparison says of a release, from its counts."""
+    is_larger = mcnemar(counts) <= alpha and counts.second_only > counts.first_only
+    first = (counts.both + counts.first_only) / counts.trials
+    high = paired_interval(counts, alpha, interval)[1]
+    return compare_release(first, high, margin, is_larger=is_larger)
+
+
+RELEASES = [  # rates of (both, first only, second only, neither)
+    (0.5, 0.1, 0.1, 0.3),
+    (0.2, 0.4, 0.4, 0.0),
+    (0.9, 0.05, 0.05, 0.0),
+    (0.0, 0.5, 0.5, 0.0),
+    (0.4, 0.0, 0.4, 0.2),
+    (0.6, 0.05, 0.2, 0.15),
+    (0.75, 0.0, 0.2, 0.05),
+]
+
+
+@pytest.mark.parametrize(("trials", "margin"), [(16, 0.3), (20, 0.3)])
+def test_neither_answer_is_wrong_more_often_than_its_error(trials, margin):
+    """Equal versions are worse, and worse ones no worse, with probability alpha / 2 at most."""
+    alpha, exact = 0.1, cache(clopper_pearson)
+    found = list(all_tables(trials))
+    rows = np.array([[c.both, c.first_only, c.second_only, c.neither] for c in found])
+    said = np.array([judge(counts, margin, alpha, exact) for counts in found])
+    assert {Standing.WORSE, Standing.NO_WORSE, Standing.NOT_TOLD, None} == set(said)
+    for rates in RELEASES:
+        probability = multinomial.pmf(rows, trials, rates)
+        assert probability.sum() == pytest.approx(1)
+        difference = rates[2] - rates[1]
+        if difference <= 0:
+            assert probability[said == Standing.WORSE].sum() <= alpha / 2
+        if difference > margin:
+            assert probability[said == Standing.NO_WORSE].sum() <= alpha / 2
+
+
+def test_all_answers_are_given_by_counts_that_call_for_them():
+    for counts, expected in {
+        PairedCounts(978, 0, 22, 0): Standing.WORSE,
+        PairedCounts(1000, 0, 0, 0): None,
+        PairedCounts(970, 0, 5, 25): None,  # were all right, they would be right by less than the margin more
+        PairedCounts(900, 5, 5, 90): Standing.NO_WORSE,
+        PairedCounts(450, 250, 250, 50): Standing.NOT_TOLD,
+        PairedCounts(500, 500, 0, 0): Standing.NO_WORSE,  # far better, though the first was always right
+    }.items():
+        assert judge(counts, 0.05, 0.01, clopper_pearson) is expected
+
+
+def test_at_the_ceiling_nothing_is_called_no_worse_unless_it_is_better():
+    exact = cache(clopper_pearson)
+    for margin in (0.1, 0.3):
+        for counts in all_tables(16):
+            first = (counts.both + counts.first_only) / 16
+            if 1 - first <= margin and judge(counts, margin, 0.2, exact) is Standing.NO_WORSE:
+                assert paired_interval(counts, 0.2, exact)[1] < 0
+
+
+def test_the_trials_that_are_said_to_tell_do_so():
+    for counts in (PairedCounts(450, 25, 25, 0), PairedCounts(50, 3, 4, 43), PairedCounts(100, 0, 0, 100)):
+        for margin in (0.05, 0.2):
+            trials = trials_within(counts, margin, 0.01, clopper_pearson)
+            if trials is None:
+                continue
+            first, second = (
+                round(part / counts.trials * trials) for part in (counts.first_only, counts.second_only)
+            )
+            more = PairedCounts(trials - first - second, first, second, 0)
+            assert paired_interval(more, 0.01)[1] <= margin
+    assert trials_within(PairedCounts(80, 0, 20, 0), 0.2, 0.01, clopper_pearson) is None

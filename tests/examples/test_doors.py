@@ -50,7 +50,7 @@ def test_a_mechanism_is_audited(tmp_path):
 def test_a_gate_in_pytest_passes_and_refuses(tmp_path):
     done = run_python("-m", "pytest", "-p", "no:cacheprovider", EXAMPLES / "test_gate.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
-    assert "2 passed" in done.stdout
+    assert "3 passed" in done.stdout
 
 
 SCORED = """

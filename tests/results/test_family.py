@@ -212,9 +212,11 @@ def test_a_limit_is_judged_at_the_error_that_all_rows_share():
     result = Family(ALPHA, rows, Look())
     lower = reduced_form(900, 1000, 2, ALPHA / 6).lower
     assert [v.name for v in judge_gate(rows, result.row_error, lower - 1e-6)] == [
-        "violated", "no violation found", "no violation found",
+        "above the limit", "not found above the limit", "not found above the limit",
     ]  # fmt: skip
-    assert [v.name for v in judge_gate(rows, result.row_error, lower + 1e-6)] == ["no violation found"] * 3
+    assert [v.name for v in judge_gate(rows, result.row_error, lower + 1e-6)] == [
+        "not found above the limit"
+    ] * 3
     assert [v.name for v in judge_gate(rows, result.row_error, 20.0)] == ["out of reach"] * 3
 
 

@@ -28,7 +28,7 @@ from tedaudit.reports.redaction import redact_missing
 from tedaudit.reports.section import Section, format_number
 from tedaudit.reports.summary import describe_claims, headlines
 from tedaudit.reports.telling_audit import explain_table, tell_plans
-from tedaudit.reports.telling_comparison import explain_comparison, tell_comparison
+from tedaudit.reports.telling_comparison import describe_answer, explain_comparison, tell_comparison
 from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.reports.writers.terminal import fit_section, make_printable, tell_left_out, to_rich
 from tedaudit.results.comparison import Compared
@@ -141,6 +141,8 @@ def say_unfinished(run: RunDirectory, missing: Sequence[Missing]) -> None:
 def show_comparison(compared: Compared, page: Path | None) -> None:
     """Print what differs, how to read it, and where the page is."""
     out = console()
+    if compared.answer is not None:
+        out.print(escape_text(describe_answer(compared)), style="bold", soft_wrap=True)
     for section in tell_comparison(compared):
         show_section(section)
     out.print(escape_text(explain_comparison(compared)), style="dim")

@@ -10,6 +10,7 @@ from tedaudit.errors import SpecError, did_you_mean
 from tedaudit.results.verdict import GATES, Verdict, any_named, any_violation, strongest
 
 if TYPE_CHECKING:
+    from tedaudit.results.comparison import Compared
     from tedaudit.results.findings import AuditResult
     from tedaudit.results.gates import Gates
 
@@ -17,7 +18,8 @@ CLAIMS = tuple(decision.flag for decision in GATES)  # what becomes of a claim, 
 _, NOT_TESTED, OUT_OF_REACH = CLAIMS
 FINDING = "finding"  # of the battery of leaks
 NOTES = ("error", "warning")  # of lint
-_WORDS = (*CLAIMS, FINDING, *NOTES)
+COMPARED = ("worse", "not-told")  # of a release beside the last one
+_WORDS = (*CLAIMS, FINDING, *NOTES, *COMPARED)
 
 
 def outcome_option(*outcomes: str, when: str = "Exit with 1 on") -> Any:
@@ -90,6 +92,18 @@ def pass_gates(result: "AuditResult", fail_on: Sequence[str] | None, fail_above:
     if fail_above is not None:
         _describe_limit(result, result.judge_limit(fail_above), fail_above)
     if any_failed(judge_gates(result, gates)):
+        raise typer.Exit(1)
+
+
+def pass_comparison(compared: "Compared", fail_on: Sequence[str]) -> None:
+    """Say how a release compares with the reference, and exit with 1 if that is a failure."""
+    answer = compared.answer
+    if answer is None or not fail_on:
+        return
+    failed = answer.standing.flag in fail_on
+    no_pass = "" if failed or answer.standing.flag not in COMPARED else " That is no pass."
+    _say(f"{' '.join(f'--fail-on {name}' for name in fail_on)}: {answer} {answer.reason}.{no_pass}")
+    if failed:
         raise typer.Exit(1)
 
 

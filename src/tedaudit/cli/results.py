@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
+from tedaudit.cli.gates import (
+    COMPARED,
+    FailAbove,
+    FailOn,
+    check_gates,
+    check_outcomes,
+    outcome_option,
+    pass_comparison,
+    pass_gates,
+)
 from tedaudit.cli.options import (
     AUDITED,
     OUTPUT,
@@ -278,6 +287,11 @@ def compare(
     alpha: Annotated[
         float, option(STATISTICS, "--alpha", help="The error of each interval, and of all answers together.")
     ] = 0.01,
+    margin: Annotated[
+        float | None,
+        option(STATISTICS, "--margin", help="Right so much more often is no worse; 0.05 by default."),
+    ] = None,
+    fail_on: Annotated[list[str] | None, outcome_option(*COMPARED)] = None,
     out: Annotated[
         Path | None,
         option(
@@ -290,9 +304,12 @@ def compare(
     """Compare runs, attacks or mechanisms trial by trial; loads no model."""
     from tedaudit import api
     from tedaudit.cli.console import mention_charts, say_unfinished, show_comparison, show_examples
+    from tedaudit.results.comparison import MARGIN
     from tedaudit.results.disagreement import disagreements
     from tedaudit.store.exported import check_target
 
+    check_outcomes("compare", fail_on, COMPARED)
+    _check_release(runs, by, against, fail_on)
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm")):
         raise SpecError(f"--out is '{out}'; it must be an HTML file, such as comparison.html.")
     if out is not None:
@@ -301,7 +318,9 @@ def compare(
     chosen = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon}
     only = {key: value for key, value in chosen.items() if value is not None}
     _check_examples(runs, by, {"--examples": examples, "--attack": attack, **only})
-    compared = api.compare(*runs, by=by, against=against, alpha=alpha, scale=scale)
+    compared = api.compare(
+        *runs, by=by, against=against, alpha=alpha, scale=scale, margin=MARGIN if margin is None else margin
+    )
     for one in compared.opened if examples else ():
         say_unfinished(one.store, one.result.missing)  # before a text is looked for that may be gone
     disagreeing = disagreements(compared.opened[0].result, attack, only, examples) if examples else []
@@ -315,6 +334,22 @@ def compare(
     else:
         show_comparison(compared, out)
         show_examples(disagreeing)
+    pass_comparison(compared, fail_on or ())
+
+
+def _check_release(
+    runs: Sequence[Path], by: str | None, against: str | None, fail_on: Sequence[str] | None
+) -> None:
+    """Refuse a gate if it is not said what was released: that choice is not the tool's."""
+    if not fail_on:
+        return
+    if by == "attack" or (by is None and len(runs) == 1):
+        raise SpecError(
+            f"--fail-on {fail_on[0]} compares a release with the last one, and no attack is one: name two "
+            "runs, the released one first, or --by mechanism with --against."
+        )
+    if against is None and (by == "mechanism" or len(runs) != 2):
+        raise SpecError(f"--fail-on {fail_on[0]} needs to know what was released: name it with --against.")
 
 
 def _check_examples(runs: Sequence[Path], by: str | None, given: Mapping[str, Any]) -> None:

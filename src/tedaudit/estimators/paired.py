@@ -8,6 +8,7 @@ the second side minus the first; that of epsilons follows below.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from tedaudit.estimators.bound import (
     success_from_epsilon,
 )
 from tedaudit.estimators.intervals import clopper_pearson
+from tedaudit.estimators.multiplicity import least_trials
 from tedaudit.estimators.sequential import log_evidence
 
 _TO_ORDER, _TO_NUMBER = 0.8, 0.1  # shares of alpha: 0.8 / 2 + 0.1 makes alpha / 2 at either end
@@ -94,6 +96,49 @@ def paired_interval(
     ends = (2 * low - 1, 2 * high - 1)
     rates = (rate_low, rate_high)
     return min(ends[0] * rate for rate in rates), max(ends[1] * rate for rate in rates)
+
+
+class Standing(Enum):
+    """How the second side stands to the first, which was released; of several the first here counts."""
+
+    WORSE = "worse"
+    NOT_TOLD = "not told"
+    NO_WORSE = "no worse"
+
+    @property
+    def flag(self) -> str:
+        """The name as an option of the command line spells it."""
+        return self.value.replace(" ", "-")
+
+
+def compare_release(first: float, high: float, margin: float, *, is_larger: bool) -> Standing | None:
+    """Return whether the second side is worse, no worse than by a margin, or not told; None at the ceiling.
+
+    `first` is the success rate on the first side, `high` the upper end of the difference and `is_larger`
+    whether a test has shown that it is above 0. If the first side leaves no room for a difference as large
+    as the margin, "no worse" would be true of whatever the second side is: then nothing is compared, unless
+    the second side is shown to be better.
+    """
+    if is_larger:
+        return Standing.WORSE
+    if 1 - first <= margin and high >= 0:
+        return None
+    return Standing.NO_WORSE if high <= margin else Standing.NOT_TOLD
+
+
+def trials_within(counts: PairedCounts, margin: float, alpha: float, interval: Interval) -> int | None:
+    """Return about how many trials show that the second side is right no more often than by a margin.
+
+    If they come out as these did; None if no number is enough.
+    """
+    if counts.second_only - counts.first_only >= margin * counts.trials:
+        return None
+
+    def upper(trials: int) -> float:
+        first, second = (round(n / counts.trials * trials) for n in (counts.first_only, counts.second_only))
+        return paired_interval(PairedCounts(trials - first - second, first, second, 0), alpha, interval)[1]
+
+    return least_trials(upper, margin)
 
 
 def separate_intervals(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:

@@ -9,7 +9,8 @@ from typing import Any
 from tedaudit.reports.page import chart_findings, chart_plans, charts_missing, html, show_section
 from tedaudit.reports.redaction import redact_result, rename_labels, rename_plans
 from tedaudit.reports.section import Column, Section, Table, format_number
-from tedaudit.results.comparison import Agreement, Compared, Comparison, Span
+from tedaudit.reports.telling_audit import plan_words
+from tedaudit.results.comparison import MARGIN, Agreement, Compared, Comparison, Span
 from tedaudit.results.findings import Finding
 from tedaudit.results.lineups import Axis, Side
 from tedaudit.store.exported import write_exported
@@ -40,7 +41,8 @@ def headings(compared: Compared) -> tuple[str, ...]:
     shared = tuple(axis for axis in ("run", "mechanism", "attack") if axis in _list_shared_axes(compared))
     return (
         "plan", *shared, "epsilon", "first", "second", "success of each", "trials", "only first",
-        "only second", DIFFERENCES[compared.scale], "p", "differs", "eps_emp of each",
+        "only second", DIFFERENCES[compared.scale], "p", "differs",
+        *(() if compared.answer is None else ("answer",)), "eps_emp of each",
     )  # fmt: skip
 
 
@@ -70,6 +72,7 @@ def format_cells(comparison: Comparison, compared: Compared) -> tuple[str, ...]:
         "" if counts is None else f"{counts.second_only:,}",
         _format_difference(comparison, compared),
         "unpaired" if comparison.p is None else f"{comparison.p:.2g}", "yes" if comparison.differs else "no",
+        *(() if comparison.answer is None else (str(comparison.answer),)),
         _format_bounds(comparison),
     )  # fmt: skip
 
@@ -106,6 +109,34 @@ def explain_reference(compared: Compared) -> str:
         told += " --against names another."
     scale = "success rates" if compared.scale == "success" else "epsilon"
     return f"{told} Rows that differ come first, then the largest differences of {scale}."
+
+
+def describe_answer(compared: Compared) -> str:
+    """Return whether anything is worse than the reference, in a sentence; empty if attacks are compared."""
+    answer = compared.answer
+    if answer is None:
+        return ""
+    return f"Against {compared.references[0].member}: {answer} {answer.reason}."
+
+
+def _explain_answer(compared: Compared) -> str:
+    """Return what the three answers mean, and who chose what they rest on."""
+    if compared.answer is None:
+        return ""
+    plans = {
+        side.finding.plan: plan_words(side.finding.plan, side.run.manifest)
+        for comparison in compared.comparisons
+        for side in (comparison.first, comparison.second)
+    }
+    names = "; ".join(f"{name}: {words}" for name, words in plans.items())
+    error = f"{compared.alpha / 2:g}"
+    return (
+        f"Worse: an attack is right more often than on the reference, at an error of {error} for all "
+        "comparisons together. No worse: the upper end of the difference is within the margin, "
+        f"each wrong with probability at most {error}. Not told: neither is shown, or nothing is compared. "
+        f"The margin is {compared.margin:g} (--margin; {MARGIN:g} if nobody chose one). Nothing is said of "
+        f"other attacks. Candidates: {names}. "
+    )
 
 
 def _format_span(span: Span, digits: int) -> str:
@@ -155,7 +186,7 @@ def explain_comparison(compared: Compared, *, both: bool = False) -> str:
     is_endless = of_epsilon and any(comparison.epsilon_span.endless for comparison in compared.comparisons)
     is_paired = any(comparison.counts is not None for comparison in compared.comparisons)
     return (
-        f"{explain_reference(compared)} A difference is the second minus the first"
+        f"{_explain_answer(compared)}{explain_reference(compared)} A difference is the second minus the first"
         f"{taken if of_epsilon else ''}. "
         + (paired + (combined if of_epsilon else "") if is_paired else "")
         + (separate if any(comparison.counts is None for comparison in compared.comparisons) else "")
@@ -181,11 +212,12 @@ def tell_comparison(compared: Compared) -> list[Section]:
 def _tabulate(names: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Table:
     """Return a table in which a narrow terminal keeps what tells rows apart, and what differs."""
     several = [len({row[place] for row in rows}) > 1 for place in range(len(names))]
+    ranks = _RANKS | ({"differs": 1} if "answer" in names else {})  # the answer says more
     columns = [
         Column(
             name,
             "figures" if name in RIGHT else "label" if name in _LABELS else "words",
-            _RANKS.get(name, 0 if is_several or name not in _KEYS else 3),
+            ranks.get(name, 0 if is_several or name not in _KEYS else 3),
         )
         for name, is_several in zip(names, several, strict=True)
     ]
@@ -238,10 +270,11 @@ def redact_comparison(compared: Compared) -> Compared:
         run = replace(side.run, name=runs[side.run.name])
         return replace(side, run=run, finding=finding, member=members[side.member])
 
-    notes = list(compared.notes)
+    notes, missing = list(compared.notes), list(compared.missing)
     for old, new in names.items():
         if old != new:
             notes = [note.replace(old, new) for note in notes]
+            missing = [name.replace(old, new) for name in missing]
     return replace(
         compared,
         runs=tuple({**run, "name": runs[str(run["name"])]} for run in compared.runs),
@@ -253,6 +286,7 @@ def redact_comparison(compared: Compared) -> Compared:
             for a in compared.agreements
         ),
         notes=tuple(notes),
+        missing=tuple(missing),
         references=tuple(replace(one, member=members[one.member]) for one in compared.references),
     )
 
@@ -311,6 +345,13 @@ def _describe_comparison(comparison: Comparison, compared: Compared) -> dict[str
 
 
 def _write_headline(compared: Compared) -> str:
+    answer = describe_answer(compared)
+    if answer:
+        return answer
+    return _count_differing(compared)
+
+
+def _count_differing(compared: Compared) -> str:
     differing = sum(comparison.differs for comparison in compared.comparisons)
     total = len(compared.comparisons)
     if not differing:
@@ -326,6 +367,7 @@ def _write_paragraphs(compared: Compared) -> list[str]:
     subject = f"{runs} run{'s' * (runs != 1)} on the {corpora} {texts}, "
     sentences = [
         f"{subject}compared by {compared.by}.",
+        *([] if compared.answer is None else [_count_differing(compared)]),
         f"{paired} of {total} comparisons are paired: both sides had the same candidates, secrets and noise.",
     ]
     taus = [agreement.tau for agreement in compared.agreements if agreement.tau is not None]

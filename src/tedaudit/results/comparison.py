@@ -5,6 +5,10 @@ are compared trial by trial. On different plans they are compared by an interval
 is said. A difference is always the second side less the first, which is the reference. It is one of
 success rates, or of the epsilons that these stand for; eps_emp is never subtracted, because it has the
 error that the rows of its own run share.
+
+Where the first side is what was released and the second what is to be, the answer is one of three: worse, no
+worse than by a margin, or not told. Where the first side is right so often that no difference of the size of
+the margin could show, nothing is compared, and that is the answer.
 """
 
 import math
@@ -17,6 +21,8 @@ from tedaudit.estimators import clopper_pearson, confidence_sequence
 from tedaudit.estimators.bound import Interval, check_alpha
 from tedaudit.estimators.paired import (
     PairedCounts,
+    Standing,
+    compare_release,
     mcnemar,
     paired_counts,
     paired_epsilon_interval,
@@ -24,8 +30,10 @@ from tedaudit.estimators.paired import (
     rank_agreement,
     separate_intervals,
     smoothed_success,
+    trials_within,
 )
 from tedaudit.nominal import NO_EPSILON, Nominal, distinct_epsilons
+from tedaudit.results.findings import Finding
 from tedaudit.results.lineups import (
     Axis,
     LineUp,
@@ -33,6 +41,7 @@ from tedaudit.results.lineups import (
     Side,
     difference_of_plans,
     line_ups,
+    list_sides,
     open_runs,
     put_first,
 )
@@ -104,6 +113,9 @@ def _has(group: LineUp, member: str) -> bool:
 
 
 DifferenceScale = Literal["success", "epsilon"]
+MARGIN = 0.05
+"""How much more often an attack may be right on what is called no worse, if nobody says."""
+_NAMED = 3  # findings without another beside them that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +138,18 @@ class Span(PlainData):
 
 
 @dataclass(frozen=True, slots=True)
+class Answer(PlainData):
+    """Whether the second side is worse, with the reason."""
+
+    standing: Standing
+    reason: str
+    at_ceiling: bool = False  # the first side is right so often that nothing is compared
+
+    def __str__(self) -> str:
+        return self.standing.value
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison(PlainData):
     """Two findings side by side."""
 
@@ -139,9 +163,11 @@ class Comparison(PlainData):
     epsilon_span: Span  # of the epsilons that the success rates stand for; eps_emp is never subtracted
     p: float | None  # McNemar's; None if it is unpaired
     differs: bool = False  # at an error of alpha for all comparisons together
+    answer: Answer | None = None  # None: attacks are compared, and none of them was released
     in_json: ClassVar[str] = (
         "plan, epsilon, first, second, is_paired as paired, unpaired as unpaired_because, counts, any_time, "
-        "success as success_difference, epsilon_span as epsilon_difference, p, differs"
+        "success as success_difference, epsilon_span as epsilon_difference, p, differs, "
+        "answer.standing as answer, answer.reason as answer_because"
     )
 
     @property
@@ -190,7 +216,21 @@ class Compared(PlainData):
     opened: tuple[OpenedRun, ...] = ()  # the runs themselves, for a chart of all their findings
     references: tuple[Baseline, ...] = ()  # what others are compared with, the one in most settings first
     scale: DifferenceScale = "success"  # in which differences are shown and sorted
-    in_json: ClassVar[str] = "by, alpha, scale, runs, references, comparisons, agreements, notes"
+    margin: float = MARGIN
+    missing: tuple[str, ...] = ()  # findings of what was released that have nothing beside them
+    in_json: ClassVar[str] = (
+        "by, alpha, margin, scale, answer.standing as answer, answer.reason as answer_because, runs, "
+        "references, comparisons, agreements, notes"
+    )
+
+    @property
+    def answer(self) -> Answer | None:
+        """Whether anything is worse, by all rows together; None if attacks are compared.
+
+        Rows at the ceiling say nothing, if the same outputs are compared under the same attack in another
+        plan. Findings that have nothing beside them are not told.
+        """
+        return None if self.by == "attack" else _answer_together(self.comparisons, self.missing, self.margin)
 
     @property
     def corpora(self) -> list[dict[str, Any]]:
@@ -204,19 +244,24 @@ def compare_runs(
     against: str | None = None,
     alpha: float = 0.01,
     scale: DifferenceScale | None = None,
+    margin: float = MARGIN,
 ) -> Compared:
     """Compare the members of an axis with one of them, or with `against`; no model is loaded.
 
     Rows that differ come first, then the largest differences: of success rates, or of epsilon if some sides
-    had different numbers of candidates, unless a scale is asked for.
+    had different numbers of candidates, unless a scale is asked for. `margin` is how much more often an
+    attack may be right on what is no worse.
     """
-    alpha = check_alpha(alpha)
+    alpha, margin = check_alpha(alpha), check_margin(margin)
     opened = open_runs(runs)
     axis: Axis = by or ("run" if len(runs) > 1 else "attack")
     groups, references = choose_reference(line_ups(opened, axis), axis, against)
     compared = [_compare_sides(group, first, second, alpha) for group, first, second in _pairs(groups)]
     share = alpha / len(compared)
-    rows = tuple(replace(comparison, differs=_differs(comparison, share)) for comparison in compared)
+    told = (replace(comparison, differs=_differs(comparison, share)) for comparison in compared)
+    rows = tuple(
+        told if axis == "attack" else (replace(row, answer=_answer(row, margin, alpha)) for row in told)
+    )
     agreements = () if axis == "mechanism" else tuple(_agreements(groups))
     about = tuple(
         {
@@ -228,7 +273,10 @@ def compare_runs(
     notes = tuple(_notes(opened, rows))
     shown = scale or ("success" if all(row.success is not None for row in rows) else "epsilon")
     ordered = tuple(sorted(rows, key=lambda row: (not row.differs, -row.size(shown))))
-    return Compared(axis, alpha, about, ordered, agreements, notes, tuple(opened), references, shown)
+    missing = () if axis == "attack" else tuple(_find_missing(opened, axis, rows, references[0].member))
+    return Compared(
+        axis, alpha, about, ordered, agreements, notes, tuple(opened), references, shown, margin, missing
+    )
 
 
 def _pairs(groups: Sequence[LineUp]) -> Iterator[tuple[LineUp, Side, Side]]:
@@ -307,6 +355,135 @@ def _differs(comparison: Comparison, share: float) -> bool:
     return (success or span).excludes_zero
 
 
+# --- Worse, no worse than by a margin, or not told.
+
+
+def check_margin(margin: float) -> float:
+    """Return a margin, or say what it must be."""
+    if 0 < margin < 1:
+        return margin
+    raise SpecError(
+        f"margin is {margin}; it must be between 0 and 1, such as {MARGIN}: how much more often an attack "
+        "may be right on what is no worse."
+    )
+
+
+def _answer(row: Comparison, margin: float, alpha: float) -> Answer:
+    """Return what one comparison says.
+
+    "Worse" has half of alpha for all comparisons together, and "no worse" half of alpha for each.
+    """
+    obstacle = _why_not_comparable(row)
+    if obstacle or row.success is None:
+        return Answer(Standing.NOT_TOLD, obstacle)
+    first, seen = _describe_success(row)
+    is_larger = row.differs and row.success.value > 0
+    standing = compare_release(first, row.success.high, margin, is_larger=is_larger)
+    if standing is None:
+        why = _explain_ceiling(row, 1 - first, margin)
+        return Answer(Standing.NOT_TOLD, f"{seen}; {why}", at_ceiling=True)
+    if standing is Standing.WORSE:
+        return Answer(standing, seen)
+    most = f"{seen}; the difference is at most {row.success.high:+.4f}"
+    if standing is Standing.NO_WORSE:
+        return Answer(standing, f"{most}, within the margin of {margin:g}")
+    return Answer(
+        Standing.NOT_TOLD, f"{most}, above the margin of {margin:g}; {_count_more(row, margin, alpha)}"
+    )
+
+
+def _why_not_comparable(row: Comparison) -> str:
+    """Return why a difference would say nothing of the sides, or nothing."""
+    for place, side in (("reference", row.first), ("other side", row.second)):
+        if not side.finding.tells:
+            return f"of the {place}: {side.finding.unfit or 'most rewrites failed'}"
+    if row.first.run.corpus["fingerprint"] != row.second.run.corpus["fingerprint"]:
+        return "the texts differ, and a difference would be of the texts too"
+    return "the numbers of candidates differ" if row.success is None else ""
+
+
+def _describe_success(row: Comparison) -> tuple[float, str]:
+    """Return the success on the first side, and that on both in words."""
+    if row.counts is not None:
+        both, trials = row.counts.both, row.counts.trials
+        right = (both + row.counts.first_only, both + row.counts.second_only)
+        return right[
+            0
+        ] / trials, f"right in {right[1]:,} of {trials:,} trials, on the reference in {right[0]:,}"
+    old, new = row.first.finding.bound, row.second.finding.bound
+    said = f"right in {new.correct:,} of {new.trials:,} trials"
+    return old.success, f"{said}, on the reference in {old.correct:,} of {old.trials:,}"
+
+
+def _explain_ceiling(row: Comparison, room: float, margin: float) -> str:
+    """Return that nothing is compared at the ceiling, and what could be."""
+    ways = [] if row.first.is_every_text_a_candidate else ["candidates that are harder to tell apart (k all)"]
+    ways += ["a smaller margin"] if room > 0 else []
+    why = "it cannot be right more often, so nothing is compared"
+    if room > 0:
+        why = f"at most {room:.4g} more often is possible, so nothing is compared at the margin of {margin:g}"
+    return f"{why}: take {' or '.join(ways)}" if ways else why
+
+
+def _count_more(row: Comparison, margin: float, alpha: float) -> str:
+    """Return how many trials would tell, as far as that is known."""
+    interval = confidence_sequence if row.any_time else clopper_pearson
+    enough = None if row.counts is None else trials_within(row.counts, margin, alpha, interval)
+    if enough is None:
+        return "more trials are needed"
+    return f"about {float(f'{enough:.2g}'):,.0f} trials like these would tell"
+
+
+def _find_missing(
+    opened: Sequence[OpenedRun], axis: Axis, rows: Sequence[Comparison], reference: str
+) -> Iterator[str]:
+    """Yield the findings of the reference that some other member has nothing beside."""
+    sides = list(list_sides(opened, axis))
+    beside = {(row.second.member, row.first.run.number, id(row.first.finding)) for row in rows}
+    others = {side.member for side in sides} - {reference}
+    for side in sides:
+        keys = {(other, side.run.number, id(side.finding)) for other in others}
+        if side.member == reference and not keys <= beside:
+            yield _name_finding(side.finding)
+
+
+def _name_finding(finding: Finding) -> str:
+    at = f" at {finding.epsilon.phrase}" if finding.epsilon.is_given else ""
+    return f"{finding.label}{at} under {finding.attack} ({finding.plan})"
+
+
+def _answer_together(rows: Sequence[Comparison], missing: Sequence[str], margin: float) -> Answer:
+    """Return what all comparisons say together."""
+    groups: dict[tuple[Any, ...], list[tuple[str, Answer]]] = {}
+    for row in rows:
+        if row.answer is not None:
+            finding = row.first.finding
+            key = (row.second.member, finding.label, row.second.finding.label, row.epsilon, finding.attack)
+            groups.setdefault(key, []).append((_name_finding(row.second.finding), row.answer))
+    told = [
+        named
+        for group in groups.values()
+        for named in [(name, answer) for name, answer in group if not answer.at_ceiling] or group
+    ]
+    aside = len(rows) - len(told)
+    for standing in (Standing.WORSE, Standing.NOT_TOLD):
+        if standing is Standing.NOT_TOLD and missing:
+            named = join_names(missing[:_NAMED]) + (" and more" if len(missing) > _NAMED else "")
+            lone = "a finding" if len(missing) == 1 else f"{len(missing)} findings"
+            return Answer(standing, f"because nothing stands beside {lone} of the reference: {named}")
+        alike = [(name, answer) for name, answer in told if answer.standing is standing]
+        if alike:
+            name, first = alike[0]
+            reason = f"in {len(alike)} of {_count(told)}. {name}: {first.reason}"
+            return Answer(standing, reason, all(answer.at_ceiling for _, answer in alike))
+    at_ceiling = f", {aside} at the ceiling aside" if aside else ""
+    return Answer(Standing.NO_WORSE, f"than by {margin:g} in any of {_count(told)}{at_ceiling}")
+
+
+def _count(comparisons: Sequence[Any]) -> str:
+    return f"{len(comparisons):,} comparison{'s' * (len(comparisons) != 1)}"
+
+
 def _agreements(groups: Sequence[LineUp]) -> Iterator[Agreement]:
     """Yield Kendall's tau of eps_emp over the mechanisms; one without an epsilon is ranked at every one."""
     places = {(group.plan, group.within) for group in groups}
@@ -340,6 +517,9 @@ def _notes(opened: Sequence[OpenedRun], rows: Sequence[Comparison]) -> Iterator[
         alone = [f for f in run.result if f.one_guess_per_trial and (run.number, f) not in used]
         if alone:
             yield f"{run.name}: {len(alone)} of {len(run.result.findings)} findings have nothing beside them"
+    yield from dict.fromkeys(
+        _note_failures(row) for row in rows if row.counts is not None and _fail_apart(row)
+    )
     if any(row.any_time for row in rows):
         yield (
             "a run does not have all of its trials, or was extended after its results had been seen: its "
@@ -347,3 +527,17 @@ def _notes(opened: Sequence[OpenedRun], rows: Sequence[Comparison]) -> Iterator[
         )
     for why in dict.fromkeys(row.unpaired for row in rows if row.unpaired):
         yield f"some differences are unpaired, from an interval of each side: {why}"
+
+
+def _fail_apart(row: Comparison) -> bool:
+    first, second = (side.finding.counts.failed for side in (row.first, row.second))
+    return first != second
+
+
+def _note_failures(row: Comparison) -> str:
+    """Return how many rewrites failed on either side: to most attacks each is a trial lost."""
+    sides = [
+        f"{side.finding.counts.failed:,} of {side.finding.counts.trials:,} ({side.run.name})"
+        for side in (row.first, row.second)
+    ]
+    return f"{row.second.finding.label}: rewrites failed, which give nothing away: {' and '.join(sides)}"

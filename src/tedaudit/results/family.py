@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tedaudit.estimators import epsilon_from_success, success_from_epsilon
 from tedaudit.estimators.multiplicity import find_reach, holm, look_error
 from tedaudit.results.row import Row
-from tedaudit.results.verdict import Decision, Verdict
+from tedaudit.results.verdict import Decision, LimitVerdict, Verdict
 from tedaudit.store.looks import Look
 
 _POWER = 0.8
@@ -214,14 +214,14 @@ def _judge_limit(row: Row, error: float, limit: float) -> Verdict:
 
 def leave_untested(reason: str) -> Verdict:
     """Return the verdict of what has no bound that could be held against a limit."""
-    return Verdict(Decision.NOT_TESTED, reason)
+    return LimitVerdict(Decision.NOT_TESTED, reason)
 
 
 def compare_limit(lower: float, ceiling: float, limit: float) -> Verdict:
     """Return whether a bound is above a limit, or could not have been."""
     if lower > limit:
-        return Verdict(Decision.VIOLATED, f"the bound is {lower:.4g}, above {limit:g}")
+        return LimitVerdict(Decision.VIOLATED, f"the bound is {lower:.4g}, above {limit:g}")
     if ceiling <= limit:
         reason = f"these trials show at most {ceiling:.4g}: {limit:g} is out of reach"
-        return Verdict(Decision.OUT_OF_REACH, reason)
-    return Verdict(Decision.NO_VIOLATION, f"the bound is {lower:.4g}, not above {limit:g}")
+        return LimitVerdict(Decision.OUT_OF_REACH, reason)
+    return LimitVerdict(Decision.NO_VIOLATION, f"the bound is {lower:.4g}, not above {limit:g}")

@@ -11,7 +11,7 @@ from typing import Literal
 
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.results.findings import AuditResult
-from tedaudit.results.verdict import Decision, Verdict, any_named, strongest
+from tedaudit.results.verdict import Decision, LimitVerdict, Verdict, any_named, strongest
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _check_limit(result: AuditResult, limit: float, fail_on: Sequence[str]) -> l
     for output, lower in pairs.items():
         if lower > limit and not (output in together and together[output].is_violation):
             reason = f"the bound of a pair of texts is {lower:.4g}, above {limit:g}"
-            together[output] = Verdict(Decision.VIOLATED, reason)
+            together[output] = LimitVerdict(Decision.VIOLATED, reason)
     return rows + [
         Check("limit", *output, verdict, verdict.is_violation or any_named([verdict], fail_on))
         for output, verdict in together.items()

@@ -78,6 +78,11 @@ class Side(PlainData):
         return self.finding.plan_base
 
     @property
+    def is_every_text_a_candidate(self) -> bool:
+        """Whether there are no candidates that are harder to tell apart."""
+        return self.run.manifest["plans"][self.finding.plan]["strategy"] is None
+
+    @property
     def scale(self) -> Scale:
         """How a success rate becomes epsilon here."""
         return Scale(self.finding.bound.candidates, self.finding.bound.delta)
@@ -150,7 +155,7 @@ def line_ups(opened: Sequence[OpenedRun], axis: Axis) -> list[LineUp]:
         raise SpecError("--by run needs two runs or more; with one, use --by attack or --by mechanism.")
     groups: dict[tuple[str, str, str, str], list[Side]] = {}
     lone = _lone_plans(opened)
-    for side in _sides(opened, axis):
+    for side in list_sides(opened, axis):
         plan = lone or side.plan
         within = side.run.name if axis == "attack" else side.finding.attack
         label = "" if axis == "mechanism" else side.finding.label
@@ -167,7 +172,7 @@ def line_ups(opened: Sequence[OpenedRun], axis: Axis) -> list[LineUp]:
     return lined_up
 
 
-def _sides(opened: Sequence[OpenedRun], axis: Axis) -> Iterator[Side]:
+def list_sides(opened: Sequence[OpenedRun], axis: Axis) -> Iterator[Side]:
     """Yield the findings that can be compared, each with its name on the axis."""
     labels = [label for run in opened for label in {finding.label for finding in run.result}]
     for run in opened:

@@ -1,4 +1,4 @@
-"""Verdicts: what the tests of an audit say of a claim.
+"""Verdicts: what the tests of an audit say of a claim, or of a limit that somebody set.
 
 This is the only place that names a decision. Reports, command line and page print what a verdict says;
 none of them compares its name.
@@ -61,8 +61,18 @@ class Verdict(PlainData):
         return self.decision.value
 
     @property
+    def flag(self) -> str:
+        """The name as an option of the command line spells it."""
+        return self.name.replace(" ", "-")
+
+    @property
+    def breaks(self) -> str:
+        """What is said of outputs that exceed what they are held to."""
+        return "breaks"
+
+    @property
     def is_violation(self) -> bool:
-        """Whether the claim is refuted."""
+        """Whether the claim is refuted, or the bound above the limit."""
         return self.decision is Decision.VIOLATED
 
     @property
@@ -71,6 +81,25 @@ class Verdict(PlainData):
         return self.decision is not Decision.NO_CLAIM
 
 
+@dataclass(frozen=True, slots=True)
+class LimitVerdict(Verdict):
+    """A decision on a limit: nobody promised it, so that nothing is violated if a bound is above it."""
+
+    @property
+    def name(self) -> str:
+        """The decision as files and screens show it."""
+        return _OF_LIMITS.get(self.decision, self.decision.value)
+
+    @property
+    def breaks(self) -> str:
+        """What is said of outputs that exceed it."""
+        return "is above"
+
+
+_OF_LIMITS = {
+    Decision.VIOLATED: "above the limit",
+    Decision.NO_VIOLATION: "not found above the limit",
+}
 NO_CLAIM = Verdict(Decision.NO_CLAIM)
 
 
@@ -87,7 +116,7 @@ def strongest(verdicts: Iterable[Verdict]) -> Verdict:
 def any_named(verdicts: Iterable[Verdict], flags: Iterable[str]) -> bool:
     """Return whether any verdict is one of those that a gate of the command line names."""
     wanted = set(flags)
-    return any(verdict.decision.flag in wanted for verdict in verdicts)
+    return any(verdict.flag in wanted for verdict in verdicts)
 
 
 def any_violation(verdicts: Iterable[Verdict]) -> bool:

@@ -293,8 +293,8 @@ def _raise_refuted(judged: Sequence[_Judged], result: PrivacyResult, *, redact: 
         if verdict.is_violation:
             witness = describe_witness(result, finding, redact=redact)
             raise NotPrivateError(
-                f"Not private: {name_output(finding)} breaks {against}. {finding.attack}: {verdict.reason}; "
-                f"eps_emp {finding.eps_emp:.2f}.\n{witness}",
+                f"Not private: {name_output(finding)} {verdict.breaks} {against}. {finding.attack}: "
+                f"{verdict.reason}; eps_emp {finding.eps_emp:.2f}.\n{witness}",
                 result,
             )
 

@@ -32,7 +32,7 @@ def test_what_was_not_tested_is_skipped_with_its_reason_and_never_green(made, ga
     root = parse(make_junit(made, gates))
     for case, check in zip(root.iter("testcase"), judge_gates(made, gates), strict=True):
         outcome = [part.tag for part in case]
-        if check.verdict.name == "no violation found":
+        if check.verdict.name in ("no violation found", "not found above the limit"):
             assert outcome == ["system-out"]
         elif not check.failed:
             assert outcome == ["skipped"]
@@ -49,6 +49,16 @@ def test_every_row_and_every_mechanism_at_an_epsilon_is_a_case(made):
     assert len(limit) == len(made) + len(outputs)
     names = [(case.get("classname"), case.get("name")) for case in limit]
     assert len(set(names)) == len(names)
+
+
+def test_a_limit_is_not_violated_and_a_claim_is_not_above_a_limit(made):
+    root = parse(make_junit(made, Gates(("violated",), 1.0)))
+    claims, limit = root.findall("testsuite")
+    assert {case.get("type") for case in claims.iter("failure")} == {"violated"}
+    assert {case.get("type") for case in limit.iter("failure")} == {"above-the-limit"}
+    said = " ".join(limit.itertext()) + " ".join(case.get("message", "") for case in limit.iter())
+    assert "above the limit: the bound is" in said
+    assert "violat" not in said
 
 
 def test_names_of_any_kind_give_xml_that_can_be_read(made):

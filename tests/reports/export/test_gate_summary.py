@@ -33,7 +33,7 @@ def test_a_gate_that_failed_says_for_whom_and_why(made):
         (
             "constant",
             Gates((), 1.0),
-            "**passed**. That these attacks found nothing does not show that none",
+            "**passed**. That these attacks did not break it does not show that none",
         ),
         ("constant", Gates((), 50.0), "**1 of 1 could not be tested**, which is no pass."),
         ("identity", Gates(("violated",)), "**nothing to test**"),
@@ -45,6 +45,12 @@ def test_what_is_said_of_a_gate_is_what_happened(made, label, gates, said):
     rows = tuple(finding.row for finding in findings)
     part = replace(made, findings=findings, family=replace(made.family, rows=rows))
     assert said in first_lines(part, gates)
+
+
+def test_a_limit_that_is_broken_is_not_called_violated(made):
+    told = first_lines(made, Gates((), 1.0)).partition("## ")[2].partition("claims")[0]
+    assert "(limit): above the limit: the bound is" in told
+    assert "violat" not in told.partition("(limit)")[2].partition("privacy")[0]
 
 
 def test_rewrites_that_all_fail_are_no_pass(tmp_path):

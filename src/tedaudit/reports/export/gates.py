@@ -48,7 +48,7 @@ def _make_case(check: Check, run: str) -> ET.Element:
     case = ET.Element("testcase", {key: _clean(value) for key, value in named.items()} | {"time": "0"})
     reason = _clean(f"{check.verdict.name}: {check.verdict.reason}")
     if check.failed:
-        ET.SubElement(case, "failure", {"message": reason, "type": check.verdict.decision.flag}).text = reason
+        ET.SubElement(case, "failure", {"message": reason, "type": check.verdict.flag}).text = reason
     elif not check.passed:
         ET.SubElement(case, "skipped", {"message": reason})
     else:
@@ -96,7 +96,7 @@ def _describe_gates(gates: Gates, checks: Sequence[Check]) -> str:
     elif open_:
         said += f"not failed; **{len(open_)} of {len(together)} could not be tested**, which is no pass."
     else:
-        said += "**passed**. That these attacks found nothing does not show that none can."
+        said += "**passed**. That these attacks did not break it does not show that none can."
     return "\n\n".join([said, markdown_list(map(_describe_check, [*failed, *open_]))]).strip()
 
 
