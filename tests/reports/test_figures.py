@@ -97,6 +97,29 @@ def test_the_ceiling_is_dashed_and_named():
     assert f"ceiling {one.bound.ceiling:.2f}" in words(drawn)
 
 
+def test_points_of_unequal_trials_have_ceilings_of_their_own_and_are_not_joined():
+    """All guesses right, ever fewer trials: a line through the bounds would fall."""
+    made = [(1, 1000), (2, 1000), (4, 200), (8, 100)]
+    findings = [
+        finding(epsilon=Nominal(e), bound=reduced_form(n, n, alpha=0.001), teda=reduced_form(n, n))
+        for e, n in made
+    ]
+    drawn = figure(findings)
+    (points,) = lines(drawn)
+    heights = points[:, 1].tolist()
+    ends = [pair for pair in pairwise(heights) if not any(map(math.isnan, pair))]
+    assert ends == [(heights[0], heights[0])]  # one line, and it does not fall
+    assert [height for height in heights if not math.isnan(height)] == [one.bound.lower for one in findings]
+    [marks] = [
+        line
+        for line in drawn.axes[0].get_lines()
+        if line.get_marker() == "_" and line.get_linestyle() == "None" and len(line.get_xdata()) == 4
+    ]
+    assert marks.get_ydata().tolist() == [one.bound.ceiling for one in findings]
+    assert not [line for line in drawn.axes[0].get_lines() if line.get_linestyle() == "--"]
+    assert any("100 to 1,000 trials" in told for told in words(drawn))
+
+
 def test_an_interval_reaches_from_the_bound_to_the_upper_end():
     one = finding(80)
     (bars,) = figure([one]).axes[0].collections

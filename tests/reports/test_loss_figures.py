@@ -1,5 +1,7 @@
 """The figure of claim, loss and attacks, drawn for a real run."""
 
+import math
+
 import tedaudit
 from helpers import sentences
 from tedaudit.api import report
@@ -34,6 +36,21 @@ def test_claim_loss_and_attacks_stand_on_one_axis(tmp_path):
     points = [row.sample.epsilon_at(0.05).point for row in rows]
     assert list(lines["loss of the draw, at delta 0.05"].get_ydata()) == points
     assert panel.get_ylim()[1] > 90
+
+
+def test_attacks_of_unequal_trials_are_not_joined_and_each_point_has_its_ceiling(tmp_path):
+    audit(tmp_path)
+    made = tedaudit.audit(
+        {"name": "word-rr", "slots": 3, "label": "_a $ign"}, sentences(20), epsilon=[60.0], trials=900,
+        attack=["likelihood", "lexical"], out=str(tmp_path), lambda_=0,
+    )  # fmt: skip
+    lines = {
+        line.get_label(): line for line in draw_sandwich(read_losses(made), made.findings).axes[0].get_lines()
+    }
+    heights = [finding.bound.ceiling for finding in made]
+    assert len(set(heights)) == 2
+    assert sorted(lines["ceiling of the trials"].get_ydata()) == sorted(heights)
+    assert [math.isnan(height) for height in lines["lexical"].get_ydata()] == [False] * 3 + [True, False]
 
 
 def test_a_redacted_figure_shows_no_name_that_somebody_typed(tmp_path):

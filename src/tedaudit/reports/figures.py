@@ -2,7 +2,8 @@
 
 The axes are those of the TeDA paper: nominal epsilon on a logarithmic axis, eps_emp on the left, the
 corresponding success rate on the right, the ceiling dashed. A marker shows the
-lower bound; the bar above it ends at the upper end of this attack's success.
+lower bound; the bar above it ends at the upper end of this attack's success. Points of unequal trials have
+ceilings of their own, and are not joined.
 """
 
 import math
@@ -16,12 +17,13 @@ from tedaudit.reports.telling_audit import plans
 from tedaudit.reports.writers.figures import (
     STYLES,
     add_legend,
+    break_line,
     draw_panels,
     escape_label,
     figures_missing,
     finish_panel,
+    mark_ceilings,
     mark_epsilons,
-    mark_height,
     mark_no_epsilon,
     save_figure,
 )
@@ -66,12 +68,14 @@ def figure(findings: Sequence[Finding], axis: str = "", bound: str = r"$\epsilon
 def _draw_panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -> None:
     """Draw one attack."""
     epsilons = epsilon_grid(findings)
-    ceiling = max(finding.bound.ceiling for finding in findings)
-    top = axis_top(ceiling)
+    top = axis_top(max(finding.bound.ceiling for finding in findings))
+    ceilings = []
     for number, label in enumerate(labels):
         beside = 1.03 ** (number - (len(labels) - 1) / 2)  # lines that coincide stay visible
-        _draw_line(axes, [f for f in findings if f.label == label], epsilons, beside, number)
-    mark_height(axes, ceiling, "ceiling")
+        own = [finding for finding in findings if finding.label == label]
+        _draw_line(axes, own, epsilons, beside, number)
+        ceilings += [(at * beside, one.bound.ceiling) for one in own for at in find_places(one, epsilons)]
+    mark_ceilings(axes, ceilings)
     axes.set(ylim=(-0.04 * top, top))
     if any(finding.epsilon.is_given for finding in findings):
         mark_epsilons(axes, epsilons, "nominal $\\epsilon$, per the mechanism's own unit")
@@ -79,8 +83,9 @@ def _draw_panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -
         mark_no_epsilon(axes)
     room = max(1.4, (epsilons[-1] / epsilons[0]) ** 0.28)  # for the word at the ceiling
     axes.set_xlim(epsilons[0] / room, epsilons[-1] * 1.4)
-    bound = findings[0].bound
-    finish_panel(axes, f"{findings[0].attack}, k = {bound.candidates:,}, {bound.trials:,} trials")
+    trials = sorted({finding.bound.trials for finding in findings})
+    amount = f"{trials[0]:,}" if len(trials) == 1 else f"{trials[0]:,} to {trials[-1]:,}"
+    finish_panel(axes, f"{findings[0].attack}, k = {findings[0].bound.candidates:,}, {amount} trials")
     axes.spines["top"].set_visible(False)
 
 
@@ -102,12 +107,15 @@ def _draw_line(
     colour, marker = STYLES[n % len(STYLES)]
     points = [(at * beside, finding.bound) for finding in findings for at in find_places(finding, epsilons)]
     points.sort(key=lambda point: point[0])
-    lower = [bound.lower for _, bound in points]
     # an infinite upper end is cut off at the top of the figure
     # if the most certain guesses prove more than all of them, there is no bar
-    above = [max(0.0, min(bound.upper, 10 * bound.ceiling + 10) - bound.lower) for _, bound in points]
+    drawn = [
+        (x, bound.lower, max(0.0, min(bound.upper, 10 * bound.ceiling + 10) - bound.lower))
+        for x, bound in points
+    ]
+    places, lower, above = zip(*break_line(drawn, [bound.ceiling for _, bound in points]), strict=True)
     axes.errorbar(
-        [x for x, _ in points], lower, yerr=[[0.0] * len(points), above],
+        places, lower, yerr=[[0.0] * len(places), above],
         label=escape_label(findings[0].label), color=colour, marker=marker, markersize=5, linewidth=1.3,
         elinewidth=0.8, capsize=2, linestyle="-" if findings[0].epsilon.is_given else ":",
     )  # fmt: skip

@@ -13,6 +13,8 @@ from tedaudit.reports.writers.figures import (
     GREY,
     STYLES,
     add_legend,
+    are_alike,
+    break_line,
     draw_panels,
     escape_label,
     figures_missing,
@@ -223,12 +225,18 @@ def _draw_attacks(axes: Any, findings: Sequence[Finding], attacks: Sequence[str]
         own = sorted((f for f in findings if f.attack == attack), key=place_epsilon)
         if own:
             colour, marker = STYLES[number % len(STYLES)]
+            points = [(place_epsilon(finding), finding.bound.lower) for finding in own]
+            broken = break_line(points, [finding.bound.ceiling for finding in own])
             axes.plot(
-                [place_epsilon(finding) for finding in own], [finding.bound.lower for finding in own],
-                color=colour, marker=marker, markersize=4, linewidth=1, label=escape_label(attack),
+                *zip(*broken, strict=True), color=colour, marker=marker, markersize=4, linewidth=1,
+                label=escape_label(attack),
             )  # fmt: skip
-    ceiling = max(finding.bound.ceiling for finding in findings)
-    axes.axhline(ceiling, color=GREY, linestyle=":", linewidth=1, label="ceiling of the trials")
+    ceilings = [finding.bound.ceiling for finding in findings]
+    named: dict[str, Any] = {"color": GREY, "label": "ceiling of the trials"}
+    if are_alike(ceilings):
+        axes.axhline(max(ceilings), linestyle=":", linewidth=1, **named)
+    else:
+        axes.plot([*map(place_epsilon, findings)], ceilings, linestyle="", marker="_", markersize=9, **named)
 
 
 def _find_top(rows: Sequence[LossRow], findings: Sequence[Finding]) -> float:

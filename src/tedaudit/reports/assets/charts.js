@@ -80,28 +80,47 @@ function places(finding, axis, epsilons) {
   return finding.epsilon === null ? epsilons : [finding.epsilon];
 }
 
+// A ceiling rises with the trials. Points with ceilings of their own are not joined: a line would fall where only trials do.
+const ALIKE = 0.01;
+const isJoined = (first, second) => Math.abs(first.finding.ceiling - second.finding.ceiling) <= ALIKE;
+const join = (points) => points.flatMap((point, at) => (at && !isJoined(points[at - 1], point) ? [{ x: null, finding: null }, point] : [point]));
+const beside = (mechanism) => 1.02 ** (mechanisms.indexOf(mechanism) - (mechanisms.length - 1) / 2); // lines that coincide stay visible
+
+// The ceiling of some findings: one dashed line, or a short one at each point if they have ceilings of their own.
+function ceilings(findings, where, words) {
+  const [least, most] = [Math.min(...findings.map((finding) => finding.ceiling)), Math.max(...findings.map((finding) => finding.ceiling))];
+  if (most - least <= ALIKE) return { name: `ceiling ${shown(most)}`, traces: [], apart: false, ...lines([[`${words} ${shown(most)}`, most, "bottom"]]) };
+  const points = findings.flatMap((finding) => where(finding).map((x) => ({ x: x * beside(finding.mechanism), y: finding.ceiling })));
+  const name = `ceilings ${shown(least)} to ${shown(most)}`;
+  const trace = { type: "scatter", mode: "markers", x: points.map((point) => point.x), y: points.map((point) => point.y), cliponaxis: false, hoverinfo: "skip",
+    name: "ceiling", showlegend: false, marker: { symbol: "line-ew-open", size: 14, color: variable("--quiet"), line: { width: 1.5 } } };
+  return { name, traces: [trace], apart: true, shapes: [], annotations: lines([[name, most, "bottom"]]).annotations };
+}
+
+const APART = " A short line is the ceiling of its point, which rises with its trials; points whose ceilings differ are not joined.";
+
 function line(findings, where, dash) {
-  const points = findings.flatMap((finding) => where(finding).map((x) => ({ x, finding })));
-  points.sort((a, b) => a.x - b.x);
+  const ordered = findings.flatMap((finding) => where(finding).map((x) => ({ x, finding })));
+  const points = join(ordered.sort((a, b) => a.x - b.x));
+  const of = (value) => points.map((point) => (point.finding === null ? null : value(point.finding)));
   const n = series(findings[0].mechanism);
-  const beside = 1.02 ** (mechanisms.indexOf(findings[0].mechanism) - (mechanisms.length - 1) / 2);
   const colour = variable(`--series-${n}`);
   const broken = variable("--bad");
   return {
     type: "scatter", mode: "lines+markers", name: forPlotly(findings[0].mechanism), cliponaxis: false,
-    x: points.map((point) => point.x * beside), y: points.map((point) => point.finding.lower),
-    text: points.map((point) => hover(point.finding)), hovertemplate: "%{text}<extra></extra>",
+    x: points.map(({ x }) => (x === null ? null : x * beside(findings[0].mechanism))), y: of((finding) => finding.lower),
+    text: of(hover), hovertemplate: "%{text}<extra></extra>",
     line: { color: colour, width: 2, dash: findings[0].epsilon === null ? "dot" : dash },
     marker: {
       symbol: SYMBOLS[n], size: 9, color: colour,
       line: {
-        color: points.map((point) => (point.finding.is_violation ? broken : colour)),
-        width: points.map((point) => (point.finding.is_violation ? 3 : 0)),
+        color: of((finding) => (finding.is_violation ? broken : colour)),
+        width: of((finding) => (finding.is_violation ? 3 : 0)),
       },
     },
     error_y: {
       type: "data", symmetric: false, thickness: 1, width: 3, color: colour,
-      array: points.map(({ finding }) => // none if the most certain guesses prove more than all of them
+      array: of((finding) => // none if the most certain guesses prove more than all of them
         Math.max(0, (finding.upper === null ? 10 * finding.ceiling + 10 : finding.upper) - finding.lower)),
       arrayminus: points.map(() => 0),
     },
@@ -135,7 +154,7 @@ function calibration({ plan: name, attack, axis, visible }) {
   const plan = data.plans.find((one) => one.name === name);
   const used = attack === "" ? attacks : [attack];
   const findings = data.findings.filter((finding) => finding.plan === name && used.includes(finding.attack));
-  const { ceiling, top } = plan;
+  const { top } = plan;
   const along = axis === "total" && plan.totals.length ? "total" : "nominal"; // a plan may have no totals
   const hasNumbers = along === "total" || plan.takes_epsilon;
   const { values, texts } = ticks(plan, along);
@@ -144,6 +163,8 @@ function calibration({ plan: name, attack, axis, visible }) {
     const mine = findings.filter((finding) => finding.attack === by && finding.mechanism === mechanism && where(finding).length);
     return mine.length ? [line(mine, where, DASHES[number % DASHES.length])] : [];
   }));
+  const drawn = findings.filter((finding) => visible.includes(finding.mechanism));
+  const ceiling = ceilings(drawn.length ? drawn : findings, where, "ceiling");
   const absent = along === "total" ? visible.filter((mechanism) => findings.some((one) => one.mechanism === mechanism)
     && !findings.some((one) => one.mechanism === mechanism && where(one).length)) : [];
   traces.push({ type: "scatter", mode: "lines", x: [values[0]], y: [0], yaxis: "y2", opacity: 0, hoverinfo: "skip" });
@@ -151,7 +172,7 @@ function calibration({ plan: name, attack, axis, visible }) {
   const [from, to] = [Math.log10(values[0]), Math.log10(values[values.length - 1])];
   const [start, end] = [from - Math.max(0.12, (narrow.matches ? 0.25 : 0.1) * (to - from)), to + 0.12];
   const curve = along === "total" ? claimCurve(start, end, top) : [];
-  draw("calibration-chart", [...curve, ...traces], {
+  draw("calibration-chart", [...curve, ...ceiling.traces, ...traces], {
     xaxis: {
       type: "log", title: { text: hasNumbers ? AXES[along][narrow.matches ? "narrow" : "wide"] : NO_EPSILON }, tickvals: values, ticktext: texts,
       showticklabels: hasNumbers, showgrid: false, tickangle: 0, range: [start, end],
@@ -159,15 +180,15 @@ function calibration({ plan: name, attack, axis, visible }) {
     yaxis: { title: { text: "eps_emp (lower bound)" }, range },
     yaxis2: { title: { text: "success rate" }, overlaying: "y", side: "right", range, showgrid: false, zeroline: false,
       tickvals: plan.successes.map((mark) => mark[1]), ticktext: plan.successes.map((mark) => mark[0]) },
-    ...lines([[`ceiling ${shown(ceiling)}`, ceiling, "bottom"]]),
+    shapes: ceiling.shapes, annotations: ceiling.annotations,
   });
   const dashes = used.length > 1 ? ` Lines: ${used.map((name, n) => `${name} ${DASH_WORDS[n % DASHES.length]}`).join(", ")}.` : "";
   const above = curve.length ? " Above the dotted curve a bound is larger than the claim of its mechanism." : "";
   const without = absent.length ? ` Not on this axis, because no total above 0 is claimed for a whole text: ${absent.join(", ")}.` : "";
   byId("calibration-caption").textContent = "A marker shows the proven lower bound; the thin bar above it ends "
-    + `at the upper end of this attack's success, which is not a bound on the mechanism. A ring marks a violated claim.${dashes}${above}${without}`;
+    + `at the upper end of this attack's success, which is not a bound on the mechanism. A ring marks a violated claim.${ceiling.apart ? APART : ""}${dashes}${above}${without}`;
   byId("calibration-chart").setAttribute("aria-label",
-    `eps_emp ${hasNumbers ? `against ${AXES[along].label}` : `of what ${NO_EPSILON}`}, ${used.join(" and ")} attack, ceiling ${shown(ceiling)}. The table of findings has the same numbers.`);
+    `eps_emp ${hasNumbers ? `against ${AXES[along].label}` : `of what ${NO_EPSILON}`}, ${used.join(" and ")} attack, ${ceiling.name}. The table of findings has the same numbers.`);
 }
 
 function scored(score) {

@@ -30,12 +30,12 @@ function lossTraces(rows, findings) {
     curve(`loss of what was drawn, at delta ${data.losses.delta}`, "point", { line: { color: ink, width: 2.5 }, marker: { size: 7, color: ink } }),
     curve(`loss of the text, at delta ${data.losses.delta}`, "text", { line: { color: ink, dash: "dashdot", width: 2 }, marker: { size: 7, color: ink } })];
   distinct(findings.map((finding) => finding.attack)).forEach((attack, number) => {
-    const mine = findings.filter((finding) => finding.attack === attack).sort((a, b) => (a.epsilon ?? 1) - (b.epsilon ?? 1));
+    const mine = join(findings.filter((finding) => finding.attack === attack).map((finding) => ({ x: finding.epsilon ?? 1, finding })).sort((a, b) => a.x - b.x));
     const colour = variable(`--series-${number % SYMBOLS.length}`);
     traces.push({
       type: "scatter", mode: "lines+markers", name: forPlotly(`${attack}, lower bound`), cliponaxis: false,
-      x: mine.map((finding) => finding.epsilon ?? 1), y: mine.map((finding) => onAxis(finding.lower)),
-      text: mine.map(hover), hovertemplate: "%{text}<extra></extra>",
+      x: mine.map(({ x }) => x), y: mine.map(({ finding }) => finding && onAxis(finding.lower)),
+      text: mine.map(({ finding }) => finding && hover(finding)), hovertemplate: "%{text}<extra></extra>",
       line: { color: colour, width: 1.5 }, marker: { color: colour, symbol: SYMBOLS[number % SYMBOLS.length], size: 8 },
     });
   });
@@ -47,9 +47,8 @@ function sandwich({ plan, mechanism }) {
   const findings = data.findings.filter((finding) => finding.plan === plan && finding.mechanism === mechanism);
   const epsilons = distinct(rows.map((row) => row.epsilon ?? 1));
   const takesEpsilon = rows.some((row) => row.epsilon !== null);
-  const ceiling = Math.max(...findings.map((finding) => finding.ceiling));
-  const { shapes, annotations } = lines([[`ceiling of these trials ${shown(ceiling)}`, ceiling, "bottom"]]);
-  draw("loss-chart", lossTraces(rows, findings), {
+  const { traces, apart, shapes, annotations } = ceilings(findings, (finding) => [finding.epsilon ?? 1], "ceiling of these trials");
+  draw("loss-chart", [...lossTraces(rows, findings), ...traces], {
     xaxis: { type: "log", title: { text: takesEpsilon ? AXES.nominal.narrow : NO_EPSILON }, tickvals: epsilons, ticktext: epsilons.map(String), showgrid: false, tickangle: 0,
       showticklabels: takesEpsilon },
     yaxis: { type: "log", title: { text: "epsilon of a whole text" }, tickvals: [0.01, 0.1, 1, 10, 100, 1000, 10000],
@@ -69,7 +68,7 @@ function sandwich({ plan, mechanism }) {
     + (rows.some((row) => row.supremum !== null) ? "The dotted line is the most that any output can tell between two of these texts. " : "")
     + (slacks.length ? `The claim is at most ${ends} times as large as what the worst of these pairs loses at the claim's delta (slack). ` : "")
     + (refuted.length ? `Refuted at epsilon ${refuted.join(", ")}: the guesses there do not fit the likelihoods, so no loss is drawn. ` : "")
-    + "The band holds the loss with its error. What is infinite or unknown is not drawn.";
+    + `The band holds the loss with its error. What is infinite or unknown is not drawn.${apart ? APART : ""}`;
   byId("loss-chart").setAttribute("aria-label",
     `${mechanism}: claim, loss and lower bounds of attacks against nominal epsilon. The table of losses has the same numbers.`);
 }

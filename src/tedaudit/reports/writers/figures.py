@@ -22,6 +22,7 @@ STYLES = (
 )  # fmt: skip
 """Okabe and Ito's colours, distinguishable with any colour vision, and shapes for print in grey."""
 GREY = "#666666"
+_ALIKE = 0.01  # how far ceilings may lie apart that are one
 FONTS = {"pdf.fonttype": 42, "font.size": 9}
 _METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 
@@ -84,6 +85,32 @@ def mark_height(axes: Any, height: float, words: str) -> None:
     axes.axhline(height, linestyle="--", color=GREY, linewidth=1)
     axes.annotate(f"{words} {height:.2f}", (0.01, height), (0, 3), xycoords=("axes fraction", "data"),
                   textcoords="offset points", color=GREY, fontsize=8)  # fmt: skip
+
+
+def are_alike(heights: Sequence[float]) -> bool:
+    """Return whether ceilings are one for a reader; those of unequal trials are not."""
+    return max(heights) - min(heights) <= _ALIKE
+
+
+def break_line(points: Sequence[tuple[float, ...]], ceilings: Sequence[float]) -> list[tuple[float, ...]]:
+    """Return points with a gap wherever the ceiling changes: there a line would fall because trials do."""
+    broken: list[tuple[float, ...]] = []
+    for number, point in enumerate(points):
+        if number and not are_alike(ceilings[number - 1 : number + 1]):
+            broken.append((math.nan,) * len(point))
+        broken.append(point)
+    return broken
+
+
+def mark_ceilings(axes: Any, points: Sequence[tuple[float, float]]) -> None:
+    """Draw the ceiling of points: one dashed line, or a short one at each if ceilings differ."""
+    heights = [height for _, height in points]
+    if are_alike(heights):
+        mark_height(axes, max(heights), "ceiling")
+    else:
+        axes.plot(*zip(*points, strict=True), color=GREY, linestyle="", marker="_", markersize=9)
+        axes.annotate("ceilings", (0.01, max(heights)), (0, 3), xycoords=("axes fraction", "data"),
+                      textcoords="offset points", color=GREY, fontsize=8)  # fmt: skip
 
 
 def add_legend(drawn: Any, panels: Sequence[Any], place: str, **options: Any) -> None:
