@@ -37,6 +37,51 @@ def test_the_chart_draws_every_mechanism_with_ceiling_and_second_axis(demo, look
         assert told in texts
 
 
+def test_points_of_unequal_trials_are_not_joined_and_each_has_its_ceiling(visit, look, demo, tmp_path):
+    """All guesses are right, and larger epsilons have fewer trials, so that a line would fall."""
+    settings = {
+        "attack": ["lexical", "likelihood"],
+        "lambda_": 0,
+        "encoder": "lexical",
+        "out": str(tmp_path / "run"),
+    }
+    mechanism = {"name": "word-rr", "vocabulary": " ".join(TEXTS).split()}
+    tedaudit.audit(mechanism, TEXTS, epsilon=[60, 70], trials=100, **settings)
+    tedaudit.audit(mechanism, TEXTS, epsilon=[40, 50], trials=600, **settings)
+    tab = visit(tmp_path / "run" / "report.html")
+    heights = [
+        round(one["lower"], 3) for one in embedded(tmp_path / "run")["findings"] if one["attack"] == "lexical"
+    ]
+    assert heights[0] == heights[1] > heights[2] == heights[3]
+    parts = "all => all.map((one) => one.querySelectorAll('.lines path.js-line').length)"
+    for chart, attacks in (("calibration", 1), ("loss", 2)):
+        drawn = tab.locator(f"#{chart}-chart .scatterlayer .trace").evaluate_all(parts)
+        assert drawn.count(2) == attacks
+        assert "ceilings" in tab.locator(f"#{chart}-chart .annotation").text_content()
+        assert "not joined" in tab.locator(f"#{chart}-caption").text_content()
+        assert tab.locator(f"#{chart}-chart .shapelayer path").count() == 0  # no dashed line for all of them
+    tab = look(demo)
+    assert 2 not in tab.locator("#calibration-chart .scatterlayer .trace").evaluate_all(parts)
+    assert tab.locator("#calibration-chart .shapelayer path").count() == 1
+    assert "not joined" not in tab.locator("#calibration-caption").text_content()
+
+
+def test_the_page_of_a_calibration_leads_with_its_answer(visit, tmp_path):
+    found = tedaudit.calibrate(
+        {"name": "word-rr", "slots": 4}, TEXTS, target=1.5, attack="likelihood", trials=600, lambda_=0,
+        searched=(0.1, 100), out=str(tmp_path / "run"),
+    ).of("word-rr")  # fmt: skip
+    tab = visit(tmp_path / "run" / "report.html")
+    assert tab.locator("main > section:visible").first.get_attribute("id") == "lead"
+    assert tab.locator("#headline").text_content() == found.sentences[0]
+    shown = tab.locator("#lead").inner_text()
+    cells = tab.locator("#answers tbody tr").first.locator("th, td").all_text_contents()
+    assert {"word-rr", found.low.label, found.high.label, f"{found.eps_emp_high:.2f}"} <= set(cells)
+    assert "error 0.01" in shown
+    assert "likelihood" in shown
+    assert "surest guesses; a coin gets" not in shown  # what the search saw
+
+
 def test_hovering_over_a_point_shows_counts_and_claim(demo, look):
     tab = look(demo)
     point = tab.locator("#calibration-chart .scatterlayer .trace .point").last

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -98,6 +99,15 @@ def test_a_section_is_read_from_a_run_as_it_was_written(run):
     assert found.table.cells == SECTION.table.cells
     assert found.table.marked == {0}
     assert found.table.rows[0][5] == "infinite"  # JSON knows no such number
+
+
+def test_a_section_that_leads_is_read_as_one_and_without_its_sentences_its_title_is_the_headline(run):
+    store_section(run, "pairs", replace(SECTION, leads=True))
+    [found] = read_sections(run)
+    assert (found.leads, found.headline) == (True, SECTION.sentences[0])
+    assert (found.redact().leads, found.redact().headline) == (True, SECTION.title)
+    store_section(run, "pairs", SECTION)
+    assert not read_sections(run)[0].leads
 
 
 def test_a_section_of_a_redacted_run_has_no_text(run):

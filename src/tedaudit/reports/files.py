@@ -61,15 +61,16 @@ def markdown(
     result: AuditResult, manifest: Mapping[str, Any], sections: Sequence[Section] = (), *, redact: bool
 ) -> str:
     """Return the report as Markdown, which holds no text; `manifest` names plans as the result does."""
-    lead = tell_lead(result, manifest)
+    leading = [section for section in sections if section.leads]
+    lead = tell_lead(result, manifest, leading)
     parts = [
         f"# Audit {markdown_text(title_run(result, manifest, redact=redact))}",
         f"**{markdown_text(lead.headline)}**",
+        *(write_section(section.leave_texts_out()).rstrip() for section in leading),
     ]
     if result.findings:
         parts += [markdown_text(text) for text in (lead.detail, *describe_claims(result)) if text]
         parts += [write_section(tell_strongest(result)).rstrip(), f"## All rows\n\n{explain_columns(result)}"]
-    parts += [
-        write_section(section.leave_texts_out()).rstrip() for section in (*tell_audit(result), *sections)
-    ]
+    others = (section for section in sections if not section.leads)
+    parts += [write_section(section.leave_texts_out()).rstrip() for section in (*tell_audit(result), *others)]
     return "\n\n".join([*parts, f"## Notes\n\n{markdown_list(result.notes)}\n"])

@@ -1,13 +1,15 @@
 """The first lines of a report: how often the strongest attack was right, counted, and what that proves.
 
 They tell the strongest finding in words that need no statistics. If its surest guesses prove that number,
-they are what is counted.
+they are what is counted. If a run answers another question than what its attacks found, as that of a
+calibration does, they tell that answer.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tedaudit.reports.section import Section
 from tedaudit.reports.summary import (
     NO_FINDINGS,
     describe_beside,
@@ -37,9 +39,12 @@ class Lead(PlainData):
     tone: Tone = "untold"
 
 
-def tell_lead(result: AuditResult, manifest: Mapping[str, Any]) -> Lead:
-    """Return the first lines; `manifest` names plans as the result does."""
-    lead = _tell_best(result, manifest)
+def tell_lead(result: AuditResult, manifest: Mapping[str, Any], leading: Sequence[Section] = ()) -> Lead:
+    """Return the first lines: those of a section that leads, if any does, or of the strongest finding.
+
+    `manifest` names plans as the result does.
+    """
+    lead = Lead(leading[0].headline) if leading else _tell_best(result, manifest)
     return lead if result.finished else replace(lead, headline=f"{_UNFINISHED} {lead.headline}")
 
 

@@ -56,13 +56,14 @@ def make_page(
     manifest = original.run.manifest()
     sample = take_sample(original, redacted=redact)
     manifest = rename_plans(original, shown, manifest)
-    data = page_data(shown, manifest, sample, redact=redact)
+    leading = [section for section in sections if section.leads]
+    data = page_data(shown, manifest, sample, leading, redact=redact)
     study = utility or Utility()
     labels = [finding.label for finding in original]
     data["losses"] = chart_losses(losses)
     example = None if redact or not original.has_texts else choose_example(original)
     data["example"] = None if example is None else example.to_dict()
-    data["sections"] = [show_section(section) for section in sections]
+    data["sections"] = [show_section(section) for section in sections if not section.leads]
     data["utility"] = (redact_utility(study, labels) if redact else study).to_dict()
     return html(data).encode()
 
@@ -78,6 +79,13 @@ def show_section(section: Section) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _show_answer(section: Section, headline: str) -> dict[str, Any]:
+    """Return a section that leads: what it says beside the headline comes before how to read it."""
+    reading = section.remarks[: len(section.remarks) - len(section.sentences)]
+    told = [text for text in section.sentences if text != headline]
+    return {**show_section(section), "remarks": [*told, *reading]}
+
+
 def charts_missing() -> str:
     """Return how to get charts if they cannot be drawn, otherwise an empty string."""
     if importlib.util.find_spec("plotly") is not None:
@@ -86,15 +94,22 @@ def charts_missing() -> str:
 
 
 def page_data(
-    result: AuditResult, manifest: Mapping[str, Any], sample: Sample, *, redact: bool
+    result: AuditResult,
+    manifest: Mapping[str, Any],
+    sample: Sample,
+    leading: Sequence[Section] = (),
+    *,
+    redact: bool,
 ) -> dict[str, Any]:
-    """Return everything that the page shows, as plain data."""
+    """Return everything that the page shows, as plain data; it begins with the sections that lead."""
     spec = redact_spec(manifest["spec"]) if redact else manifest["spec"]
+    lead = tell_lead(result, manifest, leading)
     return {
         "name": title_run(result, manifest, redact=redact), "written": manifest.get("written", ""),
         "version": __version__,
         "folder": "RUN" if redact else str(result.folder), "redacted": redact,
-        "lead": tell_lead(result, manifest).to_dict(), "notes": list(result.notes),
+        "lead": lead.to_dict(), "answers": [_show_answer(section, lead.headline) for section in leading],
+        "notes": list(result.notes),
         "audited": [describe_audit(result, manifest), *describe_claims(result)] if result.findings else [],
         "strongest": show_section(tell_strongest(result)), "meaning": show_section(tell_meaning()),
         "reading": explain_columns(result) if result.findings else "",
@@ -202,11 +217,11 @@ def chart_plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[s
     charts = []
     for name in (name for name in manifest["plans"] if name in plans(result)):
         findings = [finding for finding in result if finding.plan == name]
-        ceiling = max(finding.bound.ceiling for finding in findings)
-        epsilons, top = epsilon_grid(findings), axis_top(ceiling)
+        epsilons = epsilon_grid(findings)
+        top = axis_top(max(finding.bound.ceiling for finding in findings))
         totals = sorted({total for total in map(get_total, findings) if total is not None})
         charts.append({
-            "name": name, "words": plan_words(name, manifest), "ceiling": ceiling, "top": top,
+            "name": name, "words": plan_words(name, manifest), "top": top,
             "successes": success_marks(findings[0].bound.candidates, top), "epsilons": epsilons,
             "labelled": labels_with_room(epsilons, 0.065),
             "labelled_narrow": labels_with_room(epsilons, 0.18),

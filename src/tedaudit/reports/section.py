@@ -182,7 +182,8 @@ class Table:
 class Section:
     """One thing that a result says: `sentences` tell it and may quote, `reading` quotes nothing.
 
-    `figure` draws on the axes that it is given.
+    `figure` draws on the axes that it is given. A report begins with the sections of its run that lead: the
+    first sentence of the first one is its headline.
     """
 
     title: str
@@ -190,6 +191,12 @@ class Section:
     reading: str = ""
     sentences: tuple[str, ...] = ()
     figure: Callable[[Any], None] | None = None
+    leads: bool = False
+
+    @property
+    def headline(self) -> str:
+        """What a report begins with: its first sentence, or its title where sentences were left out."""
+        return self.sentences[0] if self.sentences else self.title
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -235,7 +242,7 @@ def _to_data(section: Section) -> dict[str, Any]:
     return {
         "title": section.title, "reading": section.reading, "sentences": section.sentences,
         "columns": [asdict(column) for column in columns], "rows": rows,
-        "marked": sorted(section.table.marked),
+        "marked": sorted(section.table.marked), "leads": section.leads,
     }  # fmt: skip
 
 
@@ -278,7 +285,10 @@ def _of_data(stored: Any) -> Section:
         raise ValueError("rows of other lengths than the columns")
     marked = frozenset(int(number) for number in stored["marked"])
     table = Table(columns, rows, marked)
-    return Section(str(stored["title"]), table, str(stored["reading"]), _texts(stored["sentences"]))
+    leads = stored.get("leads") is True  # sections that an older version wrote do not say it
+    return Section(
+        str(stored["title"]), table, str(stored["reading"]), _texts(stored["sentences"]), leads=leads
+    )
 
 
 def _check_kind(kind: Any) -> Kind:
