@@ -18,6 +18,7 @@ import numpy as np
 
 import tedaudit
 from tedaudit.corpora.demo import Demo
+from tedaudit.estimators import success_from_epsilon
 from tedaudit.estimators.readings import Strongest, SuccessReading
 from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.mechanisms.word_rr import WordRR
@@ -172,14 +173,14 @@ def main() -> None:
     curves = {lambda_: ExactCurve.of(texts, WordRR(), lambda_, "lexical") for lambda_ in (0.0, -1e4)}
     for lambda_, curve in curves.items() if given.repeats else ():
         for value in TARGETS:
-            target = parse_target("eps_emp", value, 2)
+            target = parse_target("success", success_from_epsilon(value), 2)
             made = [simulate(curve, target, given.trials, seed) for seed in range(given.repeats)]
             name = f"simulated, lambda {lambda_:g}, T {given.trials:,}, target {value:g}"
             report(name, [found for found, _ in made], curve.find_crossing(target.level))
             cost = [(source.explored, source.fresh) for _, source in made]
             print(f"  trials: search {np.mean(cost, axis=0)[0]:,.0f}, fresh {np.mean(cost, axis=0)[1]:,.0f}")
     if given.runs:
-        target = parse_target("eps_emp", 2.0, 2)
+        target = parse_target("success", 2.0, 2)
         real = [calibrate_once(texts, given.run_trials, 2.0, seed) for seed in range(given.runs)]
         crossing = curves[0.0].find_crossing(target.level)
         report(f"real runs, lambda 0, T {given.run_trials:,}, target 2", real, crossing)

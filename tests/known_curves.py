@@ -22,7 +22,7 @@ def load_script():
     return module
 
 
-def calibrate_curves(curves, value, *, trials=4000, seed=0, by="eps_emp", error=0.01, limits=(0.01, 1000)):
+def calibrate_curves(curves, value, *, trials=4000, seed=0, by="success", error=0.01, limits=(0.01, 1000)):
     """Calibrate to curves of success, one for each attack, and return the answer and where it drew."""
     source = load_script().CurveSource(curves, seed)
     target = parse_target(by, value, 2)

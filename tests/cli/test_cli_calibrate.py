@@ -13,15 +13,37 @@ def test_an_answer_is_printed_with_what_it_does_not_say(command, here):
     code, out, err = command(*CALIBRATE, "--target", "1", "-a", "lexical")
     assert (code, err) == (0, "")
     assert "Epsilon for a target" in out
-    assert "crosses the target of 1 (success 0.7311) between epsilon" in out
+    assert "crosses the target of success 0.7311 (epsilon 1)" in out
     assert "another attack may find more" in out
     assert "No claim is tested here" in out
     assert (here / "made" / "report.md").exists()
     code, out, _ = command(*CALIBRATE, "--target", "1", "-a", "lexical", "--json")
     [answer] = json.loads(out)["answers"]
+    assert (answer["by"], answer["target_epsilon"]) == ("success", 1)
     assert answer["answer"] == "interval"
     assert answer["low"] < answer["high"]
     assert [attempt["side"] for attempt in answer["attempts"]][:2] == ["low", "high"]
+
+
+def test_eps_emp_is_no_target_and_is_told_beside_the_answer_as_the_fresh_trials_have_it(command, here):
+    code, _, err = command(*CALIBRATE, "--target", "1", "--by", "eps_emp")
+    assert code == 2
+    assert "--by success with --target 0.7311 or --target 1, the epsilon that it stands for" in " ".join(
+        err.split()
+    )
+    assert not (here / "made").exists()
+    attacks = ("-a", "lexical", "-a", "resample", "-a", "likelihood")
+    [answer] = json.loads(command(*CALIBRATE, "--target", "1", *attacks, "--json")[1])["answers"]
+    [fresh] = (here / "made" / "studies").iterdir()
+    assert "eps_emp" not in fresh.name  # a name of a lower bound is none of a target
+    code, out, _ = command("export", str(fresh), "--format", "json")
+    rows = json.loads(out)["rows"]
+    ends = [[row["lower"] for row in rows if row["epsilon"] == answer[end]] for end in ("low", "high")]
+    assert [answer["eps_emp_low"], answer["eps_emp_high"]] == list(map(max, ends))
+    assert list(map(max, ends)) != list(map(min, ends))  # attacks prove different amounts
+    code, out, _ = command(*CALIBRATE, "--target", "0.9", "--target", "1.1", "-a", "lexical")
+    assert code == 2
+    assert not out
 
 
 def test_several_targets_and_losses_are_taken(command, here):
@@ -44,7 +66,7 @@ def test_wrong_use_is_explained(command, here):
     for arguments, reason in (
         (("calibrate", "--target", "2"), "Name what to calibrate"),
         ((*CALIBRATE,), "Name a target"),
-        ((*CALIBRATE, "--target", "2", "--by", "luck"), "it is measured by eps_emp, success or loss@DELTA"),
+        ((*CALIBRATE, "--target", "2", "--by", "luck"), "it is measured by success or loss@DELTA"),
         (("calibrate", "good.yaml", "--target", "2"), "finds the epsilons itself"),
         (("frontier", "-m", "word-rr", "-c", "texts.txt", "--target", "2"), "Name what to learn"),
     ):

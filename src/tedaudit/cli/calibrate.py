@@ -21,7 +21,7 @@ Targets = Annotated[
         STATISTICS,
         "--target",
         metavar="NUMBER",
-        help="What is to be measured, such as 2.0. Repeat for several.",
+        help="A success rate below 1; from 1 on the epsilon that it stands for. Repeat for several.",
     ),
 ]
 By = Annotated[
@@ -30,7 +30,7 @@ By = Annotated[
         STATISTICS,
         "--by",
         metavar="NAME",
-        help="What a target x is: eps_emp (success e^x / (e^x + k - 1)), success or loss@DELTA (loss@0.01).",
+        help="What is measured: success, of the strongest attack, or loss@DELTA (loss@0.01).",
     ),
 ]
 Attacks = Annotated[
@@ -54,7 +54,7 @@ def calibrate(
     mechanism: options.Mechanisms = None,
     corpus: options.Corpus = None,
     target: Targets = None,
-    by: By = "eps_emp",
+    by: By = "success",
     attack: Attacks = None,
     trials: Trials = None,
     least: Least = 0.01,
@@ -189,7 +189,7 @@ def frontier(
     mechanism: options.Mechanisms = None,
     corpus: options.Corpus = None,
     target: Targets = None,
-    by: By = "eps_emp",
+    by: By = "success",
     attack: Attacks = None,
     trials: Trials = None,
     least: Least = 0.01,

@@ -91,7 +91,7 @@ def test_word_rr_misses_at_most_four_of_a_hundred_and_is_narrow():
     from tedaudit.mechanisms.word_rr import WordRR
 
     curve = script.ExactCurve.of(Demo().load().texts[:600], WordRR(), 0.0, "lexical")
-    target = parse_target("eps_emp", 2.0, 2)
+    target = parse_target("success", 2.0, 2)
     crossing = curve.find_crossing(target.level)
     found = [script.simulate(curve, target, 10_000, seed)[0] for seed in range(100)]
     assert sum(script.misses(answer, crossing) for answer in found) <= 4
@@ -104,7 +104,7 @@ def test_word_rr_misses_at_most_four_of_a_hundred_and_is_narrow():
 )
 def test_steep_and_flat_curves_have_their_crossing_between_the_ends(middle, slope, top):
     curve = rising(middle, slope, top)
-    target = parse_target("eps_emp", 1.0, 2)
+    target = parse_target("success", 1.0, 2)
     crossing = find_crossing(curve, target.level)
     answers = Counter()
     for seed in range(12):
@@ -118,8 +118,8 @@ def test_steep_and_flat_curves_have_their_crossing_between_the_ends(middle, slop
 def test_the_strongest_of_several_attacks_counts_at_each_epsilon():
     curves = {"early": rising(2, 2, 0.8), "late": rising(10, 8)}
     best = lambda epsilon: max(curve(epsilon) for curve in curves.values())  # noqa: E731
-    for value, attack in ((0.8, "early"), (3.0, "late")):
-        level = parse_target("eps_emp", value, 2).level
+    for value, attack in ((0.69, "early"), (3.0, "late")):
+        level = parse_target("success", value, 2).level
         found, _ = calibrate_curves(curves, value, trials=6000)
         assert found.low < find_crossing(best, level) < found.high
         assert found.attempts[-1].attack == attack
@@ -134,14 +134,14 @@ def test_a_curve_that_is_above_at_once_or_never_is_said_to_be():
 
 
 def test_a_curve_that_stays_at_the_target_is_undecided():
-    level = parse_target("eps_emp", 1.0, 2).level
+    level = parse_target("success", 1.0, 2).level
     answers = {calibrate_curves({"a": lambda _: level}, 1.0, seed=seed)[0].answer for seed in range(5)}
     assert answers == {Answer.UNDECIDED}
 
 
 def test_a_target_out_of_reach_is_answered_before_anything_is_run():
-    for value, answer in ((9.0, Answer.TOO_HIGH), (0.02, Answer.TOO_NEAR_CHANCE)):
-        target = parse_target("eps_emp", value, 2)
+    for value, answer in ((9.0, Answer.TOO_HIGH), (0.505, Answer.TOO_NEAR_CHANCE)):
+        target = parse_target("success", value, 2)
         settings = SearchSettings((target,), Grid.between(0.1, 10), 1000, 0.01, {"m": ("a",)})
         [found] = find_epsilons(settings, Unasked())
         assert (found.answer, found.points) == (answer, ())
@@ -158,7 +158,7 @@ def test_a_curve_that_falls_is_said_to_and_the_lowest_crossing_is_found():
     assert any("not monotone" in sentence for sentence in found.sentences)
     assert any("is that a crossing lies between the two" in sentence for sentence in found.sentences)
     assert not any("every epsilon up to" in sentence for sentence in found.sentences)
-    assert hump(found.low) < parse_target("eps_emp", 1.0, 2).level < hump(found.high)
+    assert hump(found.low) < parse_target("success", 1.0, 2).level < hump(found.high)
     assert found.high < 3
 
 
@@ -169,7 +169,7 @@ def test_a_curve_that_rises_is_hardly_ever_said_to_fall():
 
 def test_searches_for_several_targets_share_their_points():
     script = load_script()
-    targets = tuple(parse_target("eps_emp", value, 2) for value in (1.0, 1.5))
+    targets = tuple(parse_target("success", value, 2) for value in (1.0, 1.5))
     settings = SearchSettings(targets, Grid.between(0.01, 1000), 4000, 0.01, {"m": ("a",)})
     asked = []
 

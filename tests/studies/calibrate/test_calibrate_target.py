@@ -10,13 +10,15 @@ from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.loss import LossSample
 from tedaudit.studies.calibrate.rounds import SearchSettings
 from tedaudit.studies.calibrate.search import CLEAR, Grid
-from tedaudit.studies.calibrate.target import Target, attempt_error, find_reach, parse_target
+from tedaudit.studies.calibrate.target import Target, attempt_error, find_reach, parse_target, parse_targets
 
 
-def test_an_eps_emp_is_the_success_rate_that_it_stands_for():
-    assert parse_target("eps_emp", 2.0, 2).level == pytest.approx(math.exp(2) / (math.exp(2) + 1))
-    assert parse_target("eps_emp", 2.0, 16).level == pytest.approx(math.exp(2) / (math.exp(2) + 15))
+def test_a_success_is_a_rate_below_1_and_the_epsilon_that_it_stands_for_from_1_on():
+    assert parse_target("success", 2.0, 2).level == pytest.approx(math.exp(2) / (math.exp(2) + 1))
+    assert parse_target("success", 2.0, 16).level == pytest.approx(math.exp(2) / (math.exp(2) + 15))
+    assert parse_target("success", 1, 2).level == pytest.approx(math.exp(1) / (math.exp(1) + 1))
     assert parse_target("success", 0.8, 2).level == 0.8
+    assert parse_target("success", 0.8, 2).epsilon == pytest.approx(math.log(4))
     loss = parse_target("loss@0.01", 3, 2)
     assert (loss.level, loss.delta, loss.by, loss.is_loss) == (3.0, 0.01, "loss@0.01", True)
 
@@ -24,15 +26,17 @@ def test_an_eps_emp_is_the_success_rate_that_it_stands_for():
 @pytest.mark.parametrize(
     ("by", "value", "k", "reason"),
     [
-        ("eps_emp", 0, 2, "above 0"),
-        ("eps_emp", math.inf, 2, "above 0"),
-        ("success", 0.5, 2, "blind guessing"),
-        ("success", 1.0, 2, "below 1"),
+        ("success", 0, 2, "above 0"),
+        ("success", math.inf, 2, "above 0"),
+        ("success", 0.5, 2, r"blind guessing \(0\.5\).* epsilon 0\.5 is a success rate of 0\.6225"),
+        ("eps_emp", 2, 2, r"lower bound.*--by success with --target 0\.8808 or --target 2,"),
+        ("eps_emp", 0.5, 2, r"--by success with --target 0\.6225\. "),
+        ("eps_emp", 20, 2, r"--by success with --target 20,"),
         ("loss", 2, 2, "loss@0.01"),
         ("loss@2", 2, 2, "between 0 and 1"),
         ("loss@x", 2, 2, "between 0 and 1"),
         ("loss@0.01", 2, 4, "two candidates"),
-        ("eps_emp@0.1", 2, 2, "it is measured by"),
+        ("success@0.1", 2, 2, "it is measured by"),
         ("epsilon", 2, 2, "it is measured by"),
     ],
 )
@@ -47,7 +51,7 @@ def test_all_attempts_at_both_ends_share_the_error():
 
 
 def test_a_target_above_the_ceiling_is_told_with_the_trials_that_reach_it():
-    target = parse_target("eps_emp", 6.0, 2)
+    target = parse_target("success", 6.0, 2)
     reach = find_reach(target, 1000, 0.01)
     assert reach.too_high
     assert not reach.is_given
@@ -59,9 +63,9 @@ def test_a_target_above_the_ceiling_is_told_with_the_trials_that_reach_it():
 
 
 def test_a_target_next_to_chance_is_told_too():
-    reach = find_reach(parse_target("eps_emp", 0.02, 2), 1000, 0.01)
+    reach = find_reach(parse_target("success", 0.505, 2), 1000, 0.01)
     assert reach.too_near_chance
-    assert find_reach(parse_target("eps_emp", 0.02, 2), reach.trials_needed, 0.01).is_given
+    assert find_reach(parse_target("success", 0.505, 2), reach.trials_needed, 0.01).is_given
 
 
 def test_a_loss_needs_the_trials_that_give_its_delta_an_upper_end():
@@ -74,7 +78,7 @@ def test_a_loss_needs_the_trials_that_give_its_delta_an_upper_end():
 
 def test_a_search_for_a_loss_makes_as_many_trials_as_tell_anything():
     losses = SearchSettings((parse_target("loss@0.01", 2.0, 2),), Grid.between(0.1, 10), 4000, 0.01, {})
-    rates = SearchSettings((parse_target("eps_emp", 2.0, 2),), Grid.between(0.1, 10), 4000, 0.01, {})
+    rates = SearchSettings((parse_target("success", 2.0, 2),), Grid.between(0.1, 10), 4000, 0.01, {})
     assert [rates.count_search(number) for number in range(3)] == [250, 1000, 1000]
     first, second = losses.count_search(0), losses.count_search(1)
     assert LossSample(np.zeros(first), CLEAR).epsilon_upper(0.01) == 0
@@ -89,7 +93,25 @@ def test_values_far_above_a_target_have_a_place_on_its_scale():
     assert parse_target("loss@0.01", 2, 2).straighten(math.inf) == 9
 
 
-def test_a_target_is_called_what_it_was_given_as():
-    assert Target("eps_emp", 99.0).phrase == "the target of 99 (success above 0.9999)"
-    assert Target("eps_emp", 12.75).label == "12.75 (success above 0.9999)"
-    assert Target("eps_emp", 2.125).label == "2.125 (success 0.8933)"
+def test_a_target_is_called_by_its_success_and_the_epsilon_that_it_stands_for():
+    assert Target(99.0).phrase == "the target of success above 0.9999 (epsilon 99)"
+    assert Target(12.75).label == "success above 0.9999 (epsilon 12.75)"
+    assert Target(2.125).label == "success 0.8933 (epsilon 2.125)"
+    assert Target(0.75).label == "success 0.75 (epsilon 1.1)"
+    told = Target(2.0).to_dict()
+    assert told == {
+        "by": "success",
+        "target": 2.0,
+        "target_success": Target(2.0).level,
+        "target_epsilon": 2.0,
+    }
+    assert Target(3.0, 2, 0.01).to_dict()["target_success"] is None
+
+
+def test_several_targets_are_all_rates_or_all_epsilons():
+    """A row such as 0.9, 1, 1.1 would otherwise have a success rate among its epsilons, unseen."""
+    assert [target.value for target in parse_targets("success", [2, 1, 2.0], 2)] == [2, 1]
+    assert all(target.is_rate for target in parse_targets("success", [0.6, 0.8], 2))
+    with pytest.raises(SpecError, match=r"0\.9, 1, 1\.1 .* rates are 0\.7109, 0\.7311, 0\.7503"):
+        parse_targets("success", [0.9, 1, 1.1], 2)
+    assert [target.value for target in parse_targets("loss@0.01", [0.5, 1], 2)] == [0.5, 1]

@@ -1,6 +1,7 @@
 """Calibrations with real trials: what they find, how they go on, and what they refuse."""
 
 import math
+import re
 import shutil
 from itertools import combinations
 
@@ -11,6 +12,7 @@ import tedaudit
 from engine_examples import Counting
 from helpers import sentences, snapshot, within
 from known_curves import load_script
+from pages import embedded
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.store.directory import RunDirectory
@@ -45,6 +47,61 @@ def test_the_known_crossing_of_word_rr_lies_between_the_ends(whole):
     for point in found.points:  # what the script calls exact is what the attack does
         reading = point.reading.readings["likelihood"]
         assert within(reading.correct, reading.trials, curve.at(point.epsilon))
+
+
+def test_eps_emp_beside_the_ends_is_what_an_audit_of_the_same_fresh_trials_tells(whole):
+    """Of all their rows and looks, by all guesses or the surest ones; the search has none."""
+    found, folder, _ = whole
+    answer = found.of("word-rr")
+    [fresh] = (folder / "studies").iterdir()
+    audited = {finding.epsilon: finding for finding in tedaudit.load_run(fresh)}
+    assert len(audited) == sum(point.is_fresh for point in answer.points) >= 2
+    assert answer.eps_emp_low == audited[answer.low].eps_emp
+    assert answer.eps_emp_high == audited[answer.high].eps_emp > answer.eps_emp_low
+    assert answer.eps_emp_high < audited[answer.high].alone  # which is for a row named beforehand
+    told = answer.to_dict()
+    assert (told["eps_emp_low"], told["eps_emp_high"]) == (answer.eps_emp_low, answer.eps_emp_high)
+    assert [point["eps_emp"] is not None for point in told["points"]] == [p.is_fresh for p in answer.points]
+    [row] = [dict(zip(t.headings, t.rows[0], strict=True)) for t in [tell(found)[0].table]]
+    assert (row["eps_emp at low end"], row["eps_emp at high end"]) == (
+        answer.eps_emp_low,
+        answer.eps_emp_high,
+    )
+    shown = " ".join(answer.sentences)
+    for end in (answer.low, answer.high):
+        assert f"{audited[end].eps_emp:.2f} at {end.label} (likelihood: {audited[end].evidence})" in shown
+
+
+def test_every_round_of_fresh_trials_is_a_look_at_them_so_that_ends_that_moved_are_paid_for(tmp_path):
+    found = calibrate(tmp_path / "run", trials=300, seed=1).of("word-rr")
+    assert [attempt.number for attempt in found.attempts] == [1, 1, 2]
+    [fresh] = (tmp_path / "run" / "studies").iterdir()
+    result = tedaudit.load_run(fresh)
+    assert (result.family.look.number, result.family.look.noted, len(result)) == (2, True, 3)
+    errors = {point.proven.bound.error for point in found.points if point.is_fresh}
+    assert errors == {0.005 / (2 * 3) / 3}
+
+
+def test_bounds_of_several_rewrites_are_not_those_of_the_trials_that_confirm(tmp_path):
+    """A target is reached by what is seen of one rewrite, and `releases` adds rows that see more."""
+    found = calibrate(tmp_path / "run", trials=200, releases=2).of("word-rr")
+    assert found.attempts
+    assert (found.eps_emp_low, found.eps_emp_high) == (None, None)
+    assert not any("eps_emp" in sentence for sentence in found.sentences)
+
+
+def test_a_target_given_as_an_epsilon_is_the_success_that_it_stands_for(whole):
+    answer = whole[0].of("word-rr")
+    assert (answer.target.by, answer.target.epsilon) == ("success", 1.5)
+    assert answer.target.level == pytest.approx(math.exp(1.5) / (math.exp(1.5) + 1))
+    assert "the target of success 0.8176 (epsilon 1.5)" in answer.sentences[0]
+
+
+def test_fresh_trials_are_the_same_whatever_a_target_is_called(whole):
+    """Word counts of one processor as of another: no model is behind them."""
+    made = whole[0].of("word-rr").attempts
+    told = [(attempt.side, attempt.epsilon, round(attempt.value * 1200)) for attempt in made]
+    assert told == [("low", 6.81, 866), ("high", 8.25, 1056)]
 
 
 def test_epsilons_are_counted_as_visited_if_the_search_was_there(whole):
@@ -172,12 +229,49 @@ def test_functions_are_calibrated_too_and_a_plateau_is_told(tmp_path):
 def test_the_report_of_the_search_has_the_answer_and_the_points(tmp_path):
     found = calibrate(tmp_path / "run", page=True)
     report = (tmp_path / "run" / "report.md").read_text()
-    assert "## Epsilon for a target" in report
+    assert report.index("**word-rr: between nominal epsilon") < report.index("## Epsilon for a target")
+    assert report.index("## Epsilon for a target") < report.index("## Strongest attack and verdict")
+    assert report.count("## Epsilon for a target") == 1
     assert "## Epsilons visited for a target" in report
     assert "holds for these attacks on these texts" in report
     assert "safe" not in " ".join(found.of("word-rr").sentences)
     assert (tmp_path / "run" / "figures" / "calibrate.png").exists()
-    assert "Epsilon for a target" in (tmp_path / "run" / "report.html").read_text()
+    assert_leads(tmp_path / "run" / "report.html", found.of("word-rr").sentences[0])
+
+
+def assert_leads(page, headline):
+    """Check that a page begins with an answer: a headline, then the table and what it says."""
+    data = embedded(page.parent)
+    [answer] = data["answers"]
+    assert (data["lead"]["headline"], answer["title"]) == (headline, "Epsilon for a target")
+    assert headline not in answer["remarks"]
+    assert answer["title"] not in [section["title"] for section in data["sections"]]
+
+
+def test_the_page_of_several_answers_leads_with_all_of_them_and_a_redacted_one_with_its_table(tmp_path):
+    mechanisms = [
+        {"name": "word-rr", "slots": 4},
+        {"name": "word-rr", "slots": 2, "label": "what my sister told"},
+    ]
+    tedaudit.calibrate(
+        mechanisms, TEXTS, target=[1, 9], attack="likelihood", trials=300, lambda_=0, searched=(0.1, 100),
+        out=str(tmp_path / "run"),
+    )  # fmt: skip
+    data = embedded(tmp_path / "run")
+    headline = data["lead"]["headline"]
+    assert re.search(
+        r"success 0\.7311 \(epsilon 1\): word-rr [\d.]+ to [\d.]+, what my sister told still below at 100;",
+        headline,
+    )
+    assert (
+        "(epsilon 9): word-rr out of reach, what my sister told out of reach (error 0.01 for each" in headline
+    )
+    tedaudit.report(tmp_path / "run", redact=True)
+    data = embedded(tmp_path / "run")
+    [answer] = data["answers"]
+    assert data["lead"]["headline"] == answer["title"] == "Epsilon for a target"
+    assert [row[0] for row in answer["rows"]] == ["word-rr", "(left out)"] * 2
+    assert not any("sister" in (tmp_path / "run" / name).read_text() for name in ("report.html", "report.md"))
 
 
 def test_a_target_above_the_ceiling_makes_no_folder(tmp_path):
@@ -194,7 +288,7 @@ def test_a_target_above_the_ceiling_makes_no_folder(tmp_path):
         ({"epsilons": [1]}, "leave `epsilons` out"),
         ({"estimator": "baseline"}, "one rewrite per trial"),
         ({"mechanism": flat}, "fits 'flat'.* Name another with --attack"),
-        ({"mechanism": flat, "by": "loss@0.01"}, "fits 'flat'.* Measure the target by eps_emp"),
+        ({"mechanism": flat, "by": "loss@0.01"}, "fits 'flat'.* Measure the target by success"),
         ({"by": "loss@0.01", "attack": "lexical"}, "leave out lexical"),
         ({"target": []}, "Name a target"),
         ({"searched": (5, 1)}, "the second above the first"),

@@ -23,7 +23,7 @@ from tedaudit.utility.results import Scores
 
 DEMO = {"name": "demo", "size": 300}
 SETTINGS = {
-    "target": [0.8, 1.6], "attack": "lexical", "trials": 400, "searched": (0.5, 60), "encoder": "lexical",
+    "target": [0.69, 0.832], "attack": "lexical", "trials": 400, "searched": (0.5, 60), "encoder": "lexical",
     "tasks": ["topic"], "private": ["gender"], "classifier": "tfidf", "seeds": 2,
 }  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_differences_are_against_the_first_mechanism_at_the_same_target(found):
         (first.answer.label, point.answer.label, point.task.name, point.answer.target.value)
         for first, point, _ in found.differences
     }
-    tasks = [(task, target) for task in ("topic", "gender") for target in (0.8, 1.6)]
+    tasks = [(task, target) for task in ("topic", "gender") for target in (0.69, 0.832)]
     assert pairs == {("word-rr", label, *where) for label in ("short", "hide") for where in tasks}
     for first, point, change in found.differences:
         assert change.value == pytest.approx(point.low.mean - first.low.mean)
@@ -110,6 +110,18 @@ def test_every_difference_lies_in_its_range_over_both_ends(found):
         if row["over_both_ends"] is not None:
             least, most = row["over_both_ends"]
             assert least <= row["difference"] <= most
+
+
+def test_eps_emp_at_both_ends_is_told_beside_the_scores_and_is_not_what_is_equal(found):
+    assert {point.answer.target.by for point in found} == {"success"}
+    [section] = tell(found)
+    rows = [dict(zip(section.table.headings, row, strict=True)) for row in section.table.rows]
+    for row, point, told in zip(rows, found, found.to_dict()["points"], strict=True):
+        answer = point.answer
+        assert row["eps_emp there"] == (answer.eps_emp_low if answer.low else None)
+        assert row["eps_emp at that"] == (answer.eps_emp_high if answer.answer is Answer.INTERVAL else None)
+        assert (told["eps_emp_low"], told["eps_emp_high"]) == (answer.eps_emp_low, answer.eps_emp_high)
+    assert any(row["eps_emp at that"] for row in rows)
 
 
 def test_labels_that_cannot_be_learnt_are_refused_before_anything_is_rewritten(tmp_path):

@@ -23,7 +23,7 @@ from tedaudit.studies.calibrate.result import Calibrated
 from tedaudit.studies.calibrate.rounds import SearchSettings, find_epsilons
 from tedaudit.studies.calibrate.runs import RunSource, Workshop
 from tedaudit.studies.calibrate.search import Grid
-from tedaudit.studies.calibrate.target import Target, parse_target
+from tedaudit.studies.calibrate.target import Target, parse_targets
 from tedaudit.studies.calibrate.telling import tell as tell_answers
 from tedaudit.studies.calibrate.telling import write_curves
 from tedaudit.types import Corpus
@@ -39,16 +39,18 @@ def calibrate(
     corpus: str | Corpus | Sequence[str] | Mapping[str, Any] | None = None,
     *,
     target: float | Sequence[float],
-    by: str = "eps_emp",
+    by: str = "success",
     attack: str | Sequence[Any] | None = None,
     **settings: Any,
 ) -> Calibrated:
     """Find the nominal epsilons at which mechanisms reach a measured target on these texts.
 
-    `by` is `eps_emp` or `success`, of the strongest attack, or `loss@DELTA`, of the exact losses. Without
-    `attack` it is `lexical`, `resample` and `trained`, as far as they fit. `trials` are the fresh ones at
-    each end (2,000), `searched` the least and the largest epsilon to look at (0.01 and 10,000), and `alpha`
-    the error of each answer (0.01). Any other setting is as for `audit`; `page=False` writes no page.
+    `by` is `success`, the expected one of the strongest attack, or `loss@DELTA`, of the exact losses. A
+    target below 1 is a success rate, one from 1 on the epsilon that a success rate stands for. Without
+    `attack` it is `lexical`, `resample`, `trained` and `text-likelihood`, as far as they fit. `trials` are
+    the fresh ones at each end (2,000), `searched` the least and the largest epsilon to look at (0.01 and
+    10,000), and `alpha` the error of each answer (0.01). Any other setting is as for `audit`; `page=False`
+    writes no page.
 
     >>> calibrate("word-rr", "demo", target=2.0, attack="likelihood").of("word-rr").answer
     <Answer.INTERVAL: 'interval'>
@@ -109,7 +111,7 @@ def run_calibration(
     Nothing is run for a target that these trials cannot reach.
     """
     check_spec(spec)
-    targets = parse_targets(spec, *asked)
+    targets = read_targets(spec, *asked)
     attacks = match_attacks(spec, targets[0])
     given = {name: value for name, value in (helpers or {}).items() if value is not None}
     announce = given.get("announce", tell)
@@ -121,7 +123,7 @@ def run_calibration(
     with open_engine(spec, given.get("engine"), announce) as engine:
         workshop = Workshop(engine, given.get("progress", lambda *_: None), announce)
         source = RunSource(search, attacks, (float(searched[0]), float(searched[1])), workshop)
-        answers = find_epsilons(settings, source)
+        answers = source.add_bounds(find_epsilons(settings, source))
     calibrated = Calibrated(spec.folder, _name_corpus(spec), answers)
     if any(answer.points for answer in answers):
         write_answers(calibrated, page=page)
@@ -163,13 +165,10 @@ def rename_answers(calibrated: Calibrated, run: RunDirectory) -> Calibrated:
     return replace(calibrated, answers=answers)
 
 
-def parse_targets(spec: AuditSpec, by: str, values: Sequence[float]) -> tuple[Target, ...]:
+def read_targets(spec: AuditSpec, by: str, values: Sequence[float]) -> tuple[Target, ...]:
     """Return the targets; the number of candidates may be that of all texts."""
     k = spec.plans[0].k
-    candidates = len(load_texts(spec.corpus, {}).texts) if k == "all" else k
-    if not values:
-        raise SpecError("Name a target with --target, such as 2.0.")
-    return tuple(parse_target(by, value, candidates) for value in dict.fromkeys(values))
+    return parse_targets(by, values, len(load_texts(spec.corpus, {}).texts) if k == "all" else k)
 
 
 def check_spec(spec: AuditSpec) -> None:
@@ -207,7 +206,7 @@ def match_attacks(spec: AuditSpec, target: Target) -> dict[str, tuple[str, ...]]
         reasons = {title: explain_misfit(plugin, mechanism) for title, plugin in attacks.items()}
         fitting[named.title] = tuple(title for title, reason in reasons.items() if not reason)
         if not fitting[named.title]:
-            other = "Measure the target by eps_emp" if target.is_loss else "Name another with --attack"
+            other = "Measure the target by success" if target.is_loss else "Name another with --attack"
             raise SpecError(
                 f"No attack of this calibration fits '{named.title}': {next(iter(reasons.values()), '')} "
                 f"{other}, or leave the mechanism out."

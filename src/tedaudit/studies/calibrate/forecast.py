@@ -6,7 +6,7 @@ from tedaudit.forecast.forecast import plan_audit
 from tedaudit.forecast.telling import format_minutes
 from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.spec.model import AuditSpec
-from tedaudit.studies.calibrate.calibrator import check_spec, match_attacks, parse_targets
+from tedaudit.studies.calibrate.calibrator import check_spec, match_attacks, read_targets
 from tedaudit.studies.calibrate.rounds import SearchSettings
 from tedaudit.studies.calibrate.search import Grid, epsilon_at
 from tedaudit.studies.calibrate.target import find_reach
@@ -24,7 +24,7 @@ def foresee_calibration(
     written.
     """
     check_spec(spec)
-    targets = parse_targets(spec, *asked)
+    targets = read_targets(spec, *asked)
     attacks = match_attacks(spec, targets[0])
     reached = [target for target in targets if find_reach(target, spec.trials, spec.alpha).is_given]
     if not reached:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
@@ -10,7 +10,8 @@ from typing import ClassVar
 from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators.readings import Strongest
 from tedaudit.nominal import Nominal
-from tedaudit.studies.calibrate.confirm import ATTEMPTS, Attempt
+from tedaudit.results.findings import Finding
+from tedaudit.studies.calibrate.confirm import ATTEMPTS, Attempt, Side
 from tedaudit.studies.calibrate.target import Target, TargetReach
 from tedaudit.text.plain_data import PlainData
 
@@ -33,7 +34,12 @@ class Point(PlainData):
     epsilon: Nominal
     reading: Strongest
     is_fresh: bool = False
-    in_json: ClassVar[str] = "epsilon, is_fresh as fresh, reading.trials, reading.attack as strongest, values"
+    proven: Finding | None = None  # what fresh trials prove: the row with the largest eps_emp
+    in_json: ClassVar[str] = (
+        "epsilon, is_fresh as fresh, reading.trials, reading.attack as strongest, values, "
+        "proven.eps_emp, proven.attack as eps_emp_attack, proven.bound.ceiling, "
+        "proven.bound.error as eps_emp_error"
+    )
 
     @property
     def value(self) -> float:
@@ -76,9 +82,33 @@ class EpsilonForTarget(PlainData):
     falls: tuple[Fall, ...] = ()
     reach: TargetReach = field(default_factory=TargetReach)
     in_json: ClassVar[str] = (
-        "label as mechanism, *target, answer, low, high, width, error, trials, attacks, limits as searched, "
-        "reach.trials_needed, falling as falls, points, attempts, sentences"
+        "label as mechanism, *target, answer, low, high, eps_emp_low, eps_emp_high, width, error, trials, "
+        "attacks, limits as searched, reach.trials_needed, falling as falls, points, attempts, sentences"
     )
+
+    def add_bounds(self, proven: Mapping[tuple[str, Nominal], Finding]) -> "EpsilonForTarget":
+        """Return it with what its fresh trials prove, by mechanism and epsilon."""
+        points = tuple(
+            replace(point, proven=proven.get((self.label, point.epsilon))) if point.is_fresh else point
+            for point in self.points
+        )
+        return replace(self, points=points)
+
+    @property
+    def eps_emp_low(self) -> float | None:
+        """What the last fresh trials at the low end prove; None if there are none."""
+        return None if (proven := self.find_proven("low")) is None else proven.eps_emp
+
+    @property
+    def eps_emp_high(self) -> float | None:
+        """What the last fresh trials at the high end prove; None if there are none."""
+        return None if (proven := self.find_proven("high")) is None else proven.eps_emp
+
+    def find_proven(self, side: Side) -> Finding | None:
+        """Return the row with the largest eps_emp of the last fresh trials at an end."""
+        tried = [attempt.epsilon for attempt in self.attempts if attempt.side == side]
+        proven = {point.epsilon: point.proven for point in self.points if point.is_fresh}
+        return proven.get(tried[-1]) if tried else None
 
     @property
     def level(self) -> float:
@@ -99,6 +129,8 @@ class EpsilonForTarget(PlainData):
     def sentences(self) -> tuple[str, ...]:
         """What was found, the answer itself first, and what that does not say."""
         sentences = [f"{self.label}: {_TELL[self.answer](self)}"]
+        if self.eps_emp_low is not None or self.eps_emp_high is not None:
+            sentences.append(_tell_proven(self))
         if self.falls:
             sentences.append(_tell_falls(self))
         if self.answer is Answer.INTERVAL:
@@ -158,25 +190,33 @@ def _who(found: EpsilonForTarget) -> str:
 def _tell_interval(found: EpsilonForTarget) -> str:
     assert found.low is not None and found.high is not None  # noqa: S101, PT018 - by the kind of the answer
     return (
-        f"{_who(found)} crosses {found.target.phrase} between epsilon {found.low.label} and "
-        f"{found.high.label} (error {found.error:g}, {found.trials:,} fresh trials at each end)."
+        f"between nominal epsilon {found.low.label} and {found.high.label}, {_who(found)} crosses "
+        f"{found.target.phrase}; error {found.error:g}, {found.trials:,} fresh trials at each end."
     )
 
 
 def _tell_above(found: EpsilonForTarget) -> str:
     return (
-        f"already above {found.target.phrase} at epsilon {found.limits[0].label}, the smallest that was "
-        f"tried (error {found.error:g}). If that epsilon is next to nothing, it is not the noise that lets "
-        "texts be told apart; `tedaudit leaks` looks for the reason."
+        f"already above {found.target.phrase} at nominal epsilon {found.limits[0].label}, the smallest "
+        f"that was tried (error {found.error:g}). If that epsilon is next to nothing, it is not the noise "
+        "that lets texts be told apart; `tedaudit leaks` looks for the reason."
     )
 
 
 def _tell_below(found: EpsilonForTarget) -> str:
     stronger = "" if found.target.is_loss else " A stronger attack may."
     return (
-        f"still below {found.target.phrase} at epsilon {found.limits[1].label}, the largest that was tried "
-        f"(error {found.error:g}): {_who(found)} does not reach it, or only at a larger epsilon.{stronger}"
+        f"still below {found.target.phrase} at nominal epsilon {found.limits[1].label}, the largest that "
+        f"was tried (error {found.error:g}): {_who(found)} does not reach it, or only at a larger "
+        f"epsilon.{stronger}"
     )
+
+
+def _tell_proven(found: EpsilonForTarget) -> str:
+    """Return eps_emp at the ends, with the guesses that it comes from."""
+    ends = filter(None, (found.find_proven("low"), found.find_proven("high")))
+    told = [f"{one.eps_emp:.2f} at {one.epsilon.label} ({one.attack}: {one.evidence})" for one in ends]
+    return f"eps_emp of the same fresh trials is {' and '.join(told)}."
 
 
 def _tell_too_high(found: EpsilonForTarget) -> str:
@@ -208,8 +248,8 @@ def _tell_undecided(found: EpsilonForTarget) -> str:
         known = f" At epsilon {found.high.label} it is above the target; no epsilon was shown to be below it."
     return (
         f"{found.trials:,} fresh trials did not show where {_who(found)} crosses {found.target.phrase}, in "
-        f"{ATTEMPTS} attempts between epsilon {found.limits[0].label} and {found.limits[1].label}.{known} "
-        "More trials may show it."
+        f"{ATTEMPTS} attempts between nominal epsilon {found.limits[0].label} and "
+        f"{found.limits[1].label}.{known} More trials may show it."
     )
 
 

@@ -5,7 +5,7 @@ and not made again, and only the first rows of a table are read that a round of 
 calibration that was stopped goes on, and ends, as if it had not been.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,18 @@ from tedaudit.execution.runner import Announce, Progress, executed
 from tedaudit.nominal import Nominal
 from tedaudit.plans.plans import name_plan
 from tedaudit.preparing.preparation import prepare
+from tedaudit.results.findings import Finding
 from tedaudit.results.losses import MARGINS, sign_margins
+from tedaudit.results.reading import read_result
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import key_of
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import STUDIES, note_made
+from tedaudit.studies.calibrate.result import EpsilonForTarget
 from tedaudit.studies.calibrate.rounds import Seen, Wanted
-from tedaudit.studies.calibrate.target import Target
+from tedaudit.studies.calibrate.target import SUCCESS, Target
 
 
 @dataclass(frozen=True)
@@ -50,17 +53,38 @@ class RunSource:
 
     def confirm(self, target: Target, wanted: Wanted, trials: int) -> Seen:
         """Extend the run of fresh trials of a target, which has candidates, secrets and noise of its own."""
-        name = self._name_fresh(target, trials)
-        seed = derive(self.spec.seed, "calibrate", name)
-        store = RunDirectory(self.spec.folder).fresh(name)
+        # Part of the seed is the name that targets given as an epsilon had at first: with another, every such
+        # calibration would have other trials.
+        named = "eps_emp" if target.by == SUCCESS and not target.is_rate else target.by
+        seed = derive(self.spec.seed, "calibrate", self._name_fresh(named, target, trials))
+        store = self._open_fresh(target, trials)
         fresh = self.spec.model_copy(update={"seed": seed, "out": str(store.root)})
         seen = self._look(fresh, target, wanted, trials)
         search = RunDirectory(self.spec.folder)
         with search.locked():
+            name = self._name_fresh(target.by, target, trials)
             search.write_manifest(note_made(search.manifest(), f"{STUDIES}/{name}"))
         return seen
 
-    def _name_fresh(self, target: Target, trials: int) -> str:
+    def add_bounds(self, answers: Sequence[EpsilonForTarget]) -> tuple[EpsilonForTarget, ...]:
+        """Return answers with what their fresh trials prove, as an audit of these trials tells it."""
+        proven = {target: self._read_bounds(target) for target in {answer.target for answer in answers}}
+        return tuple(answer.add_bounds(proven[answer.target]) for answer in answers)
+
+    def _read_bounds(self, target: Target) -> dict[tuple[str, Nominal], Finding]:
+        """Return the largest bound by mechanism and epsilon; all fresh rows and looks share its error."""
+        best: dict[tuple[str, Nominal], Finding] = {}
+        store = self._open_fresh(target, self.spec.trials)
+        for finding in read_result(store) if store.exists() else ():
+            key = finding.label, finding.epsilon
+            if finding.plan == self._plan and (key not in best or finding.order > best[key].order):
+                best[key] = finding
+        return best
+
+    def _open_fresh(self, target: Target, trials: int) -> RunDirectory:
+        return RunDirectory(self.spec.folder).fresh(self._name_fresh(target.by, target, trials))
+
+    def _name_fresh(self, by: str, target: Target, trials: int) -> str:
         """Return a name that no calibration has that is asked for something else.
 
         Other attacks, limits or trials may have been chosen because of what was seen: they get new secrets.
@@ -70,7 +94,7 @@ class RunSource:
             "attacks": [attack.model_dump(mode="json", fallback=repr) for attack in self.spec.attacks],
             "plan": self.spec.plans[0].model_dump(mode="json"),
         }
-        return f"calibrate-{target.by}-{target.value:g}-{trials}-{key_of(asked)[:8]}"
+        return f"calibrate-{by}-{target.value:g}-{trials}-{key_of(asked)[:8]}"
 
     def _look(self, spec: AuditSpec, target: Target, wanted: Wanted, trials: int) -> Seen:
         store = RunDirectory(spec.folder)

@@ -1,7 +1,7 @@
 """The target of a calibration: which measured number is to reach which value."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -15,40 +15,56 @@ from tedaudit.estimators.multiplicity import look_error
 from tedaudit.estimators.readings import SuccessReading
 from tedaudit.text.plain_data import PlainData
 
-EPS_EMP, SUCCESS, LOSS = "eps_emp", "success", "loss"
-_WAYS = f"{EPS_EMP}, {SUCCESS} or {LOSS}@DELTA, such as {LOSS}@0.01"
+SUCCESS, LOSS = "success", "loss"
+_WAYS = f"{SUCCESS} or {LOSS}@DELTA, such as {LOSS}@0.01"
+_ALMOST_ONE = 0.99995  # what four digits would show as 1
 
 
 @dataclass(frozen=True)
 class Target(PlainData):
-    """A value of `eps_emp` or `success`, of the strongest attack, or of the epsilon at a delta of the losses.
+    """The expected success of the strongest attack, or the epsilon at a delta of the losses.
 
-    A target of eps_emp x is the success rate e^x / (e^x + k - 1), that of the attack itself and not the
-    lower end of an interval for it.
+    A success is given as a rate, below 1, or from 1 on as the epsilon x that it stands for: the rate is
+    e^x / (e^x + k - 1). That is the rate of the attack itself and not the lower end of an interval for it, so
+    that no target is an eps_emp.
     """
 
-    kind: str
-    value: float
+    value: float  # as it was given
     candidates: int = 2
-    delta: float = 0.0
-    in_json: ClassVar[str] = "by, value as target, level"
+    delta: float = 0.0  # of losses; 0 if the target is a success
+    in_json: ClassVar[str] = "by, value as target, success as target_success, epsilon as target_epsilon"
 
     @property
     def is_loss(self) -> bool:
         """Whether it is read from losses, and not from guesses."""
-        return self.kind == LOSS
+        return self.delta > 0
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is a success that was given as a rate."""
+        return not self.is_loss and self.value < 1
 
     @property
     def by(self) -> str:
         """How the command line calls what is measured."""
-        return f"{LOSS}@{self.delta:g}" if self.is_loss else self.kind
+        return f"{LOSS}@{self.delta:g}" if self.is_loss else SUCCESS
 
     @cached_property
     def level(self) -> float:
         """What readings are compared with: a success rate, or an epsilon for losses."""
-        if self.kind == EPS_EMP:
-            return success_from_epsilon(self.value, self.candidates)
-        return self.value
+        if self.is_loss or self.is_rate:
+            return self.value
+        return success_from_epsilon(self.value, self.candidates)
+
+    @property
+    def success(self) -> float | None:
+        """The success rate; none for losses."""
+        return None if self.is_loss else self.level
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that a success rate stands for, or that the losses have at the delta."""
+        return epsilon_from_success(self.value, self.candidates) if self.is_rate else self.value
 
     def least_trials(self, error: float) -> int:
         """Return the trials below which readings have no upper end at all, at an error."""
@@ -63,13 +79,14 @@ class Target(PlainData):
 
     @property
     def label(self) -> str:
-        """How tables and sentences show it: its value, and the success rate that it means."""
+        """How tables and sentences show it: the success rate, and the epsilon that it stands for."""
         if self.is_loss:
             return f"{self.value:g}"
-        given = self.kind == EPS_EMP  # a large one would be lost in its success rate
-        level = f"{self.level:.4g}" if self.level < 0.99995 else "above 0.9999"  # no target is a success of 1
-        value = f"{self.value:g}" if given else f"{epsilon_from_success(self.level, self.candidates):.3g}"
-        return f"{value} (success {level})"
+        rate = (
+            f"{self.level:.4g}" if self.level < _ALMOST_ONE else "above 0.9999"
+        )  # no target is a success of 1
+        epsilon = f"{self.epsilon:.3g}" if self.is_rate else f"{self.value:g}"
+        return f"success {rate} (epsilon {epsilon})"
 
     @property
     def measured(self) -> str:
@@ -99,16 +116,49 @@ def parse_target(by: str, value: float, candidates: int) -> Target:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
         raise SpecError(f"The target is {value!r}; it must be a number above 0, such as 2.0.")
     kind, _, written = by.partition("@")
-    if kind not in (EPS_EMP, SUCCESS, LOSS) or bool(written) != (kind == LOSS):
+    if kind == "eps_emp":
+        raise SpecError(_refuse_bound(float(value), candidates))
+    if kind not in (SUCCESS, LOSS) or bool(written) != (kind == LOSS):
         raise SpecError(f"A target cannot be measured by '{by}'; it is measured by {_WAYS}.")
-    if kind == SUCCESS and not 1 / candidates < value < 1:
+    if kind == LOSS:
+        if candidates != 2:
+            raise SpecError(f"Losses need two candidates, and k is {candidates}; use k = 2.")
+        return Target(float(value), candidates, _parse_delta(by, written))
+    if value <= 1 / candidates:
         raise SpecError(
-            f"The target is a success rate of {value:g}; it must be above blind guessing "
-            f"({1 / candidates:.3g}) and below 1."
+            f"The target is {value:g}: below 1 that is a success rate, and it must be above blind guessing "
+            f"({1 / candidates:.3g}). The epsilon {value:g} is a success rate of "
+            f"{success_from_epsilon(value, candidates):.4g}: give that."
         )
-    if kind == LOSS and candidates != 2:
-        raise SpecError(f"Losses need two candidates, and k is {candidates}; use k = 2.")
-    return Target(kind, float(value), candidates, _parse_delta(by, written) if kind == LOSS else 0.0)
+    return Target(float(value), candidates)
+
+
+def parse_targets(by: str, values: Sequence[float], candidates: int) -> tuple[Target, ...]:
+    """Return several targets, each once; all are rates or all epsilons: 0.9, 1 and 1.1 would be a slip."""
+    targets = tuple(parse_target(by, value, candidates) for value in dict.fromkeys(values))
+    if not targets:
+        raise SpecError("Name a target with --target, such as 2.0.")
+    rates = [target.is_rate for target in targets if not target.is_loss]
+    if any(rates) and not all(rates):
+        listed = ", ".join(f"{target.value:g}" for target in targets)
+        meant = ", ".join(f"{success_from_epsilon(target.value, candidates):.4g}" for target in targets)
+        raise SpecError(
+            f"The targets {listed} are success rates below 1 and epsilons from 1 on: give all of one kind. "
+            f"If all of them are epsilons, their success rates are {meant}."
+        )
+    return targets
+
+
+def _refuse_bound(epsilon: float, candidates: int) -> str:
+    """Return why eps_emp is no target, and how to ask for the success that an epsilon stands for."""
+    rate = success_from_epsilon(epsilon, candidates)
+    ways = [f"--target {rate:.4g}"] if rate < _ALMOST_ONE else []
+    ways += [f"--target {epsilon:g}, the epsilon that it stands for"] if epsilon >= 1 else []
+    return (
+        "A target cannot be measured by 'eps_emp': it is a lower bound, which counts the surest guesses too "
+        "and grows with the number of trials. Give the expected success: "
+        f"--by {SUCCESS} with {' or '.join(ways)}. What eps_emp is at the ends is told beside them."
+    )
 
 
 def _parse_delta(by: str, written: str) -> float:

@@ -1,9 +1,10 @@
 """Tells a calibration: its answers, the epsilons visited, and the curve."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tedaudit.errors import join_names
 from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import (
     GREY,
@@ -16,17 +17,19 @@ from tedaudit.reports.writers.figures import (
 )
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.confirm import Side
-from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
+from tedaudit.studies.calibrate.result import Answer, Calibrated, EpsilonForTarget
+from tedaudit.studies.calibrate.target import Target
 
 _ANSWERS = (
     Column("mechanism", "label", 0), Column("measured by", rank=3), Column("target", "figures", 0),
     Column("epsilon from", "figures", 0), Column("epsilon to", "figures", 0), Column("answer", rank=0),
-    Column("attacks", "labels", 2), Column("at the low end", rank=2), Column("at the high end", rank=2),
+    Column("attacks", "labels", 2), Column("at the low end", rank=2), Column("eps_emp at low end", "bound"),
+    Column("at the high end", rank=2), Column("eps_emp at high end", "bound"),
     Column("epsilons visited", "count", 3),
 )  # fmt: skip
 _POINTS = (
     Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("trials", "count"),
-    Column("measured", "figures", 0), Column("attack", "label"), Column("of"),
+    Column("measured", "figures", 0), Column("attack", "label"), Column("eps_emp", "bound"), Column("of"),
 )  # fmt: skip
 _LIMITS_OF_ATTACKS = (
     "This holds for these attacks on these texts: another attack may find more. With several attacks the "
@@ -48,19 +51,50 @@ def _tell_answers(calibrated: Calibrated) -> Section:
     """Return the answers as a section; what each says in words is a remark."""
     error = max((answer.error for answer in calibrated), default=0.0)
     is_loss = any(answer.target.is_loss for answer in calibrated)
-    sentences = tuple(sentence for answer in calibrated for sentence in answer.sentences)
+    sentences = (*_summarise(calibrated), *(told for answer in calibrated for told in answer.sentences))
     table = Table(_ANSWERS, tuple(map(_format, calibrated)))
-    return Section("Epsilon for a target", table, _explain(error, is_loss=is_loss), sentences)
+    return Section("Epsilon for a target", table, _explain(error, is_loss=is_loss), sentences, leads=True)
+
+
+def _summarise(calibrated: Calibrated) -> Iterator[str]:
+    """Yield the answers for several mechanisms or targets in a sentence, where there are several."""
+    if len(calibrated) < 2:
+        return
+    placed: dict[Target, list[str]] = {}
+    for answer in calibrated:
+        placed.setdefault(answer.target, []).append(f"{answer.label} {_place(answer)}")
+    first = calibrated.answers[0]
+    attacks = dict.fromkeys(attack for answer in calibrated for attack in answer.attacks)
+    told = "; ".join(f"for {target.phrase}: {', '.join(places)}" for target, places in placed.items())
+    yield (
+        f"Nominal epsilon {told} (error {first.error:g} for each, {first.trials:,} fresh trials at each end, "
+        f"attacks {join_names(attacks)})."
+    )
+
+
+def _place(answer: EpsilonForTarget) -> str:
+    """Return between which epsilons a target is reached, in a few words."""
+    if answer.low is not None and answer.high is not None:
+        return f"{answer.low.label} to {answer.high.label}"
+    least, most = answer.limits
+    told = {Answer.ABOVE: f"already above at {least.label}", Answer.BELOW: f"still below at {most.label}",
+            Answer.UNDECIDED: "undecided"}  # fmt: skip
+    return told.get(answer.answer, "out of reach")
 
 
 def _explain(error: float, *, is_loss: bool) -> str:
     """Return what every table of answers is to be read with; it quotes nothing."""
     limits = _LIMITS_OF_LOSSES if is_loss else _LIMITS_OF_ATTACKS
+    other = "epsilon at a delta of the losses" if is_loss else "success over all guesses"
     return (
         "The search may look at any epsilon; what is said about the two ends comes from fresh trials with "
         f"new secrets, and is wrong with a probability of at most {error:g} per row. {limits} It is an "
         "average over the pairs of texts that the plan draws, and does not hold for every pair. No claim "
-        "is tested here."
+        "is tested here. eps_emp is another number: a lower bound on epsilon, at the delta of the claim, the "
+        "larger of what all guesses and what the surest ones of the fresh trials prove. The target is the "
+        f"{other}, so eps_emp may be above its epsilon even at the low end. That any eps_emp here is too "
+        f"large has a probability of at most {error / 2:g} for all fresh trials of a target together. All "
+        "else that a report of this run shows is of the trials of the search."
     )
 
 
@@ -69,8 +103,8 @@ def _tell_points(calibrated: Calibrated) -> Section:
     seen = {
         (answer.label, point.epsilon, point.is_fresh, answer.target.by if not point.is_fresh else number): (
             answer.label, point.epsilon.label, point.reading.trials, answer.target.show(point.value),
-            point.reading.attack,
-            f"fresh trials for {answer.target.value:g}" if point.is_fresh else "the search",
+            point.reading.attack, None if point.proven is None else point.proven.eps_emp,
+            f"fresh trials for {answer.target.label}" if point.is_fresh else "the search",
         )
         for number, answer in enumerate(calibrated)
         for point in answer.points
@@ -79,7 +113,7 @@ def _tell_points(calibrated: Calibrated) -> Section:
     reading = (
         "Success rates, or epsilons of losses, as measured in these trials, of the strongest attack. "
         "Those of the search may be biased, since it chose where to stop; far from a target it makes few "
-        "trials on purpose."
+        "trials on purpose. eps_emp is what fresh trials prove, by their strongest attack."
     )
     return Section("Epsilons visited for a target", Table(_POINTS, rows), reading)
 
@@ -88,8 +122,8 @@ def _format(answer: EpsilonForTarget) -> tuple[Cell, ...]:
     return (
         answer.label, answer.target.measured, answer.target.label,
         "" if answer.low is None else answer.low.label, "" if answer.high is None else answer.high.label,
-        str(answer.answer), answer.attacks, _format_end(answer, "low"),
-        _format_end(answer, "high"), sum(not point.is_fresh for point in answer.points),
+        str(answer.answer), answer.attacks, _format_end(answer, "low"), answer.eps_emp_low,
+        _format_end(answer, "high"), answer.eps_emp_high, sum(not point.is_fresh for point in answer.points),
     )  # fmt: skip
 
 

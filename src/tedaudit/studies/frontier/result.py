@@ -24,7 +24,7 @@ class FrontierPoint(PlainData):
     high: Scores | None
     in_json: ClassVar[str] = (
         "task.name as task, task.role, *answer.target, answer.label as mechanism, answer.answer, answer.low, "
-        "answer.high, low as score_low, high as score_high"
+        "answer.high, answer.eps_emp_low, answer.eps_emp_high, low as score_low, high as score_high"
     )
 
 

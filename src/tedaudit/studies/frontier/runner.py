@@ -49,7 +49,7 @@ def frontier(
     corpus: str | Corpus | Mapping[str, Any] | None = None,
     *,
     target: float | Sequence[float],
-    by: str = "eps_emp",
+    by: str = "success",
     attack: str | Sequence[Any] | None = None,
     **settings: Any,
 ) -> Frontier:

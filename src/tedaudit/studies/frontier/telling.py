@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tedaudit.reports.section import Column, Section, Table
+from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import (
     GREY,
     STYLES,
@@ -23,9 +23,9 @@ from tedaudit.utility.telling import frame_panel, tell_lacks
 
 _COLUMNS = (
     Column("task", "task", 0), Column("measured by", rank=3), Column("target", "figures", 0),
-    Column("mechanism", "label", 0), Column("epsilon below", "figures"),
+    Column("mechanism", "label", 0), Column("epsilon below", "figures"), Column("eps_emp there", "bound", 2),
     Column("macro F1 there", "figures", 0), Column("epsilon above", "figures"),
-    Column("macro F1 at that", "figures", 0), Column("answer", rank=2),
+    Column("eps_emp at that", "bound", 2), Column("macro F1 at that", "figures", 0), Column("answer", rank=2),
 )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def tell(found: Frontier) -> tuple[Section]:
         for first, point, change in found.differences
     ]
     table = Table(_COLUMNS, tuple(map(_format, found)))
-    return (Section("Utility at equal measured privacy", table, _explain(found), tuple(told)),)
+    return (Section("Utility at equal measured privacy", table, _explain(found), tuple(told), leads=True),)
 
 
 def _explain(found: Frontier) -> str:
@@ -65,7 +65,8 @@ def _explain(found: Frontier) -> str:
         "is not equal privacy: a stronger measurement may tell the mechanisms apart. An empty epsilon "
         "means that none was confirmed. Differences are taken at the epsilons below, with approximate 95% "
         "intervals for each alone; a mechanism whose epsilon lies closer to the target has an advantage "
-        "there, so the range over both ends is given too."
+        "there, so the range over both ends is given too. eps_emp is a lower bound from the same fresh "
+        "trials, and not what the mechanisms were made equal by."
     )
 
 
@@ -74,13 +75,14 @@ def _tell_range(first: FrontierPoint, point: FrontierPoint) -> str:
     return "" if ends is None else f"; over both ends {ends[0]:+.3f} to {ends[1]:+.3f}"
 
 
-def _format(point: FrontierPoint) -> tuple[str, ...]:
+def _format(point: FrontierPoint) -> tuple[Cell, ...]:
     answer = point.answer
     above = answer.high if answer.answer is Answer.INTERVAL else None
     return (
         point.task.title, answer.target.measured, answer.target.label, answer.label,
-        "" if answer.low is None else answer.low.label, _show(point.low),
-        "" if above is None else above.label, _show(point.high), str(answer.answer),
+        "" if answer.low is None else answer.low.label, None if answer.low is None else answer.eps_emp_low,
+        _show(point.low), "" if above is None else above.label,
+        None if above is None else answer.eps_emp_high, _show(point.high), str(answer.answer),
     )  # fmt: skip
 
 
