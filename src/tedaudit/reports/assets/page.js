@@ -20,7 +20,7 @@ function opening() {
   byId("headline").append(...written(data.lead.headline));
   byId("detail").append(...written(data.lead.detail));
   byId("detail").hidden = !data.lead.detail;
-  for (const section of data.answers) byId("answers").append(sectionTable(section), ...paragraphs(section.remarks, "quiet"));
+  for (const section of data.answers) byId("answers").append(sectionTable(section, true, true), ...paragraphs(section.remarks, "quiet"));
   byId("reading").textContent = data.reading;
   byId("notes").append(...data.notes.map((text) => make("li", {}, coded(text))));
   const present = SECTIONS.filter(([id]) => !byId(id).hidden);
