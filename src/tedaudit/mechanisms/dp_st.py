@@ -4,7 +4,7 @@ Paper:   Meisenbacher et al. 2025; release sjmeis/DPST 4367fda.
 Claim:   epsilon for the whole document, split evenly over its triples.
 Departs: the release chooses the nearest cluster without noise, draws as many triples as the text has,
          returns a text without grouped triples unchanged, bounds the output by the input's length and
-         fails if exp overflows: one field each. Grouping, prompt and decoding: see the card.
+         fails if exp overflows, and groups in its own way: one field each. Prompt, decoding: see the card.
 """
 
 import math
@@ -31,7 +31,12 @@ from tedaudit.inference.triples.drawing import (
 )
 from tedaudit.inference.triples.extraction import Extractor, Triple, load_extractor, name_server
 from tedaudit.inference.triples.reading import Told, add_alignments, read_triples
-from tedaudit.inference.triples.table import Representative, TripleTable, choose_representatives
+from tedaudit.inference.triples.table import (
+    Representative,
+    TripleTable,
+    choose_as_released,
+    choose_representatives,
+)
 from tedaudit.inference.triples.vectors import embed
 from tedaudit.inference.triples.writing import Prompt, decode, find_ends, fit_prompt, load_writer, write_out
 from tedaudit.types import Callee, Card, Claim, Draw, Floats, Leak, ModelUse, Note, Rewrite
@@ -185,6 +190,8 @@ class DPST:
     """Triples that share at least this fraction of their 3-grams are near-duplicates and form a group."""
     representative: Representative = "longest"
     """Which triple of a group is replaced: the longest or the first."""
+    groups: Literal["disjoint", "released"] = "disjoint"
+    """disjoint: each triple is in one group. released: centres are left out and groups share triples."""
     single_triples: Literal["keep", "drop"] = "keep"
     """A triple without near-duplicates. keep: use it. drop: leave it out, as the release does."""
     triple_count: Literal["fixed", "input"] = "fixed"
@@ -225,12 +232,15 @@ class DPST:
             "sound: the cluster is drawn privately, or there is one draw from the whole table",
             "published: nearest cluster without noise, as many triples as the text has, failure at overflow",
             "published: text without grouped triples is returned unchanged; output no longer than the input",
-            "near-duplicates by the exact Jaccard index of 3-grams, which the release estimates by MinHash",
-            "a group includes its centre; its longest triple represents it, not the most fluent by GPT-2",
+            "sound: a triple is in one group of near-duplicates, and a group includes its centre",
+            "published: as released, centres are left out and groups share triples, see `groups`",
+            "near-duplicates by the exact Jaccard index of 3-grams; the release takes what MinHash finds,",
+            "which is not the same, and not the same again with the library datasketch 2",
+            "the longest triple of a group represents it; the release takes the most fluent by GPT-2",
             "any sentence encoder; the release's jina-embeddings-v3 would run remote code",
             "our own prompt and greedy decoding; the release gives examples in its prompt and samples",
         ),
-        version=2,
+        version=3,
         leaks=(
             Leak(
                 "overflow", "error", "stable", "at a large epsilon exp overflows for some texts",
@@ -255,16 +265,21 @@ class DPST:
                 shows=("length",), rule="length rule",
             ),
         ),
-        not_leaks=(("single_triples", "it picks the triples; triple_count decides if their number shows"),),
+        not_leaks=(
+            ("single_triples", "it picks the triples; triple_count decides if their number shows"),
+            ("groups", "it picks the triples; triple_count decides if their number shows"),
+        ),
         slope=(100, 400, 1600),
     )  # fmt: skip
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {
             "cluster_choice": "private", "triple_count": "fixed", "single_triples": "keep",
+            "groups": "disjoint",
             "no_triples": "null", "length": "fixed", "overflow": "stable",
         },
         "published": {
             "cluster_choice": "nearest", "triple_count": "input", "single_triples": "drop",
+            "groups": "released",
             "no_triples": "copy", "length": "input", "overflow": "error",
         },
     }  # fmt: skip
@@ -446,9 +461,10 @@ class DPST:
 
     def _extract(self, texts: Sequence[str]) -> list[list[Triple]]:
         """Return the triples that represent the groups of each text."""
+        choose = choose_as_released if self.groups == "released" else choose_representatives
         keep = self.single_triples == "keep"
         return [
-            choose_representatives(triples, self.duplicate_similarity, self.representative, keep_single=keep)
+            choose(triples, self.duplicate_similarity, self.representative, keep_single=keep)
             for triples in self._load_extractor().extract(texts)
         ]
 

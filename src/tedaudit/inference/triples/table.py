@@ -184,9 +184,40 @@ def choose_representatives(
         if free[centre] and (keep_single or len(matches[centre]) > 1):
             group = matches[centre][free[matches[centre]]]
             free[group] = False
-            sizes = [len(distinct[i].text) if representative == "longest" else 0 for i in group]
-            chosen.append(int(group[np.argmax(sizes)]))
+            chosen.append(group[_choose_one([distinct[i] for i in group], representative)])
     return [distinct[i] for i in sorted(chosen)]
+
+
+def choose_as_released(
+    triples: Sequence[Triple], similarity: float, representative: Representative, *, keep_single: bool
+) -> list[Triple]:
+    """Return what the release of DP-ST keeps (sjmeis/DPST 4367fda, DPST.py 191-240), but for two things.
+
+    A group is all matches of a centre without the centre, also those that another group has. A triple that
+    is in a group is no centre any more, and one that represents two groups is returned once. Underscores
+    become spaces after equal triples were left out, so that such a triple may stay twice and match itself.
+    The release approximates the Jaccard index, and represents a group by what GPT-2 finds most fluent.
+    """
+    spaced: list[Triple] = []
+    seen: set[Triple] = set()
+    for triple in triples:
+        if triple not in seen:
+            spaced.append(Triple(*(part.replace("_", " ") for part in triple)))
+            seen.add(spaced[-1])
+    rows = enumerate(_find_matches(spaced, similarity))
+    others = {spaced[i]: [spaced[j] for j in row if j != i] for i, row in rows}
+    chosen, covered = set[Triple](), set[Triple]()
+    for centre in sorted(others, key=lambda triple: -len(others[triple])):
+        group = others[centre] or [centre] * keep_single
+        if group and centre not in covered:
+            covered.update(group)
+            chosen.add(group[_choose_one(group, representative)])
+    return [triple for triple in spaced if triple in chosen]
+
+
+def _choose_one(group: Sequence[Triple], representative: Representative) -> int:
+    """Return the place of the triple that stands for a group."""
+    return int(np.argmax([len(triple.text) for triple in group])) if representative == "longest" else 0
 
 
 def _find_matches(triples: Sequence[Triple], similarity: float) -> list[npt.NDArray[np.intp]]:
