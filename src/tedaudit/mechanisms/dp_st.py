@@ -7,6 +7,8 @@ Departs: the release chooses the nearest cluster without noise, draws as many tr
          fails if exp overflows, and groups in its own way: one field each. Prompt, decoding: see the card.
 """
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +18,7 @@ import numpy as np
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites, TextLikelihoods
 from tedaudit.errors import SpecError
+from tedaudit.inference.chat import Message
 from tedaudit.inference.encoders.sentence import Encoder
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.models.zoo import zoo_or
@@ -38,7 +41,16 @@ from tedaudit.inference.triples.table import (
     choose_representatives,
 )
 from tedaudit.inference.triples.vectors import embed
-from tedaudit.inference.triples.writing import Prompt, decode, find_ends, fit_prompt, load_writer, write_out
+from tedaudit.inference.triples.writing import (
+    PLACES,
+    Prompt,
+    decode,
+    find_ends,
+    fit_prompt,
+    load_examples,
+    load_writer,
+    write_out,
+)
 from tedaudit.types import Callee, Card, Claim, Draw, Floats, Leak, ModelUse, Note, Rewrite
 
 # --- How DP-ST writes drawn triples out, and what it releases as numbers that say all of it.
@@ -57,6 +69,7 @@ class TripleWriting:
     writer: Checkpoint
     table: TripleTable
     template: str
+    examples: tuple[Message, ...]
     context: int
     max_tokens: int
     follows_input: bool
@@ -96,7 +109,8 @@ class TripleWriting:
     def _build_prompt(self, drawn: Numbers) -> Prompt:
         bound = self.writer.positions
         room = self.context if bound is None else max(1, min(self.context, bound - self.max_tokens))
-        return fit_prompt(self.writer, self.template, [self.table.text(number) for number in drawn], room)
+        triples = [self.table.text(number) for number in drawn]
+        return fit_prompt(self.writer, self.template, triples, room, self.examples)
 
     def _fit_limit(self, limit: int, prompt: Prompt) -> int:
         """Return a limit of tokens, or less if the writer's context ends before."""
@@ -205,7 +219,9 @@ class DPST:
     overflow: Literal["stable", "error"] = "stable"
     """Weights that overflow at large epsilons. stable: computed anyway. error: fails, as the release does."""
     template: str = _TEMPLATE
-    """The prompt. {triples} stands for the drawn triples."""
+    """The prompt. {triples} stands for the drawn triples, {records} for a list of them as dictionaries."""
+    examples: str = ""
+    """Few-shot examples before it. Empty: none. ours: three. Or a JSON file of chat messages, all public."""
     length: Literal["fixed", "input"] = "fixed"
     """fixed: at most max_tokens. input: at most as many tokens as the text has, which reveals its length."""
     max_tokens: int = 64
@@ -238,7 +254,10 @@ class DPST:
             "which is not the same, and not the same again with the library datasketch 2",
             "the longest triple of a group represents it; the release takes the most fluent by GPT-2",
             "any sentence encoder; the release's jina-embeddings-v3 would run remote code",
-            "our own prompt and greedy decoding; the release gives examples in its prompt and samples",
+            "our own prompt and greedy decoding; the release samples, its package dpst 0.3.9 does not",
+            "no examples in the prompt unless `examples` asks for them; the release has three",
+            "examples: our own words, without a system message and labels, or any messages of a file",
+            "{records} says who is subject and who object; the release swaps the two, dpst 0.3.9 does not",
         ),
         version=3,
         leaks=(
@@ -293,8 +312,10 @@ class DPST:
                 f"'dp-st': duplicate_similarity is {self.duplicate_similarity}; it must be above 0 and at "
                 "most 1 (1 groups equal triples only)."
             )
-        if "{triples}" not in self.template:
-            raise SpecError(f"'dp-st': the template is {self.template!r}; it must contain {{triples}}.")
+        if not any(place in self.template for place in PLACES):
+            raise SpecError(
+                f"'dp-st': the template is {self.template!r}; it must contain {' or '.join(PLACES)}."
+            )
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon for the document."""
@@ -314,14 +335,18 @@ class DPST:
         return [ModelUse(part, name) for part, name in {**parts, "extractor": self.extractor}.items()]
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return checksums of the writer, the encoder, the table and the extractor, and the number format."""
+        """Return checksums of all that is read, and the writer's number format."""
         writer, (table, encoder) = self._load_writer(), self._load_public()
-        return {
+        found = {
             **writer.fingerprint(),
             "table": table.checksum,
             **encoder.fingerprint(),
             **self._load_extractor().fingerprint(),
         }
+        if self.examples:
+            written = json.dumps(self._load_examples()).encode()
+            found["example messages"] = hashlib.sha256(written).hexdigest()[:16]
+        return found
 
     def callee(self, candidates: int) -> Callee | None:  # noqa: ARG002 - the same for any number
         """Name the OpenIE server, if there is one."""
@@ -480,9 +505,12 @@ class DPST:
 
     def _load_writing(self) -> TripleWriting:
         return TripleWriting(
-            self._load_writer(), self._load_public()[0], self.template, self.context, self.max_tokens,
-            self.length == "input",
+            self._load_writer(), self._load_public()[0], self.template, self._load_examples(), self.context,
+            self.max_tokens, self.length == "input",
         )  # fmt: skip
+
+    def _load_examples(self) -> tuple[Message, ...]:
+        return load_examples(self.examples, self.template)
 
     def _load_writer(self) -> Checkpoint:
         return load_writer(self.model, self.revision, self.device, self.dtype)
