@@ -69,7 +69,7 @@ class DPMLMRelease(RunsPrograms):
             "flaw: stop words and punctuation are released as they are",
             "flaw: the case of a word's first letter is copied",
             "flaw: as many words out as in",
-            "flaw: a word that is not masked by the time the model reads it comes back as it is",
+            "flaw: a word that the model does not read as masked comes back; batch: is drawn at the first token",
             "flaw: probabilities are in float32, so some words cannot be drawn at large epsilon",
             "flaw: its calibration takes the percentile 0.99 for 99.99, and clips nearly all logits",
             "ours: the calibrated range comes with the model, not from the package's calibration",
