@@ -1,6 +1,7 @@
 """Draws the figure of the README from a run: what one mechanism claims and loses, and attacks show.
 
-All lines are at one delta. The file is SVG with two sets of colours, for light and for dark pages.
+All lines are at one delta, and each says what it is over: any two texts, the pairs that were drawn, or the
+share of outputs that lose more. The file is SVG with two sets of colours, for light and for dark pages.
 
     python docs/figures/draw_loss.py runs/dp-mlm docs/figures/loss.svg
 """
@@ -75,19 +76,23 @@ def main(run: Path, target: Path) -> None:
 def draw(losses: Sequence[LossRow], attacks: Sequence[Finding], delta: float) -> str:
     """Return the figure; all that is drawn holds at delta."""
     epsilons = [float(row.finding.epsilon) for row in losses]
+    share = f"at least 1 in {1 / delta:g}"
     lost = {"draw": [row.sample.epsilon_at(delta) for row in losses]}
     lines = {
-        "claim": ("claimed", [row.finding.claim.total if row.finding.claim else math.inf for row in losses]),
+        "claim": (
+            "claimed for any two texts",
+            [row.finding.claim.total if row.finding.claim else math.inf for row in losses],
+        ),
         "most": (
-            "most possible",
+            "most possible for a drawn pair",
             [row.supremum.epsilon(delta) if row.supremum else math.inf for row in losses],
         ),
-        "draw": ("lost to whoever sees the draw", [at.point for at in lost["draw"]]),
+        "draw": (f"{share} draws loses more", [at.point for at in lost["draw"]]),
     }
     texts = [row.believed_text for row in losses if row.believed_text is not None]
     if len(texts) == len(losses) and delta in DELTAS:
         lost["text"] = [text.epsilon_at[DELTAS.index(delta)] for text in texts]
-        lines["text"] = ("lost to whoever reads the text", [at.point for at in lost["text"]])
+        lines["text"] = (f"{share} texts loses more", [at.point for at in lost["text"]])
     known = [finding for finding in attacks if finding.knows != "nothing"]
     others = [finding for finding in attacks if finding.knows == "nothing"]
     for kind, words, own in (

@@ -1,6 +1,7 @@
 """`tedaudit loss` as its users meet it."""
 
 import json
+import sys
 
 import pytest
 
@@ -175,3 +176,97 @@ def test_a_sampler_has_a_loss_without_an_epsilon_and_a_cut_support_an_infinite_o
     out = command("loss", "made2")[1]
     assert "infinite" in out
     assert "above infinite" not in " ".join(out.split())
+
+
+MECHANISMS = """\
+from dataclasses import dataclass
+from typing import ClassVar
+from tedaudit import Card, Claim, Rewrite
+from tedaudit.mechanisms.word_rr import WordRR
+
+@dataclass(frozen=True)
+class FailsByCoin(WordRR):
+    card: ClassVar[Card] = Card("fails-by-coin", "Fails in 8 % of calls, whatever the text.")
+    def rewrite(self, draws):
+        made = zip(draws, super().rewrite(draws), strict=True)
+        return [Rewrite("", error="busy") if draw.key % 100 < 8 else one for draw, one in made]
+
+@dataclass(frozen=True)
+class ClaimsLess(WordRR):
+    card: ClassVar[Card] = Card("claims-less", "Loses three times what it claims.")
+    def claim(self, epsilon):
+        return Claim(epsilon, "document")
+"""
+SMALL_RUN = ("-c", "texts.txt", "--lambda", "0", "-q", "-o", "made")
+
+
+@pytest.fixture
+def mechanisms(here, monkeypatch):
+    """Mechanisms of somebody else, in a module of the current folder."""
+    (here / "lossy.py").write_text(MECHANISMS)
+    monkeypatch.delitem(sys.modules, "lossy", raising=False)
+
+
+def read_screen(out):
+    """Return the tables of losses of a first screen, and all of it in one line."""
+    return out.partition("Losses have no ceiling")[0].split(), " ".join(out.split())
+
+
+@pytest.mark.usefixtures("mechanisms")
+def test_a_coin_that_fails_whatever_the_text_has_no_infinite_loss(command):
+    """What failures may tell is a term of its own: whether one comes may depend on the text."""
+    asked = ("-m", "py:lossy:FailsByCoin", "--set", "slots=3", "-e", "6", "-t", "400", "--loss", *SMALL_RUN)
+    code, out, _ = command("run", *asked)
+    words, flat = read_screen(out)
+    assert code == 0
+    assert "inf" not in words
+    assert "unknown" in words
+    assert "they may tell more" in flat
+    [row] = json.loads(command("loss", "made", "--json")[1])["losses"]
+    assert 15 < row["unknown"] < 60
+    for at in row["epsilon_at"][:1]:
+        assert 0 < at["lower"] <= at["point"] <= at["upper_known"] <= 18
+        assert at["upper"] is None
+    told = " ".join(command("loss", "made")[1].split())
+    assert "infinite" not in told
+    assert "may tell more" in told
+
+
+def test_a_first_screen_has_the_ends_of_losses_and_their_median(command):
+    code, out, _ = command("run", "-m", "word-rr", "-e", "50", "-t", "20", "--loss", *SMALL_RUN)
+    words, flat = read_screen(out)
+    assert code == 0
+    assert {"above", "median"} <= set(words)  # so few trials have no upper end
+    assert "no mean" in flat
+    more = command("run", "-m", "word-rr", "-e", "50", "-t", "400", "--loss", *SMALL_RUN[:-1], "more")[1]
+    assert "above" not in read_screen(more)[0]
+    assert "to" in read_screen(more)[0]
+
+
+@pytest.mark.usefixtures("mechanisms")
+def test_a_claim_that_no_guesses_can_refute_may_be_refuted_by_likelihoods_in_the_same_trials(command):
+    asked = ("-m", "py:lossy:ClaimsLess", "--set", "slots=3", "-e", "8", "-t", "20", *SMALL_RUN)
+    flat = " ".join(command("run", *asked, "-a", "lexical")[1].split())
+    assert "1 out of reach" in flat
+    assert "no number of right guesses in these trials" in flat
+    assert command("loss", "made", "-q", "--yes")[0] == 0
+    [claim] = json.loads(command("report", "made", "--json")[1])["claims"]
+    assert claim["verdict"] == "violated"
+
+
+def test_the_most_that_a_drawn_pair_can_lose_is_less_than_another_pair_can(command, here):
+    """So it is never told as the most of all pairs of these texts."""
+    texts = ["red", "blue", "green", "white", "black", "one two three four five"]
+    (here / "few.txt").write_text("\n".join(texts))
+    asked = ("-m", "word-rr", "-e", "4", "--set", "slots=5", "-c", "few.txt", "--lambda", "0", "--seed", "1")
+    most = {}
+    for trials in ("1", "40"):
+        assert command("run", *asked, "-o", f"made{trials}", "-t", trials, "-a", "likelihood", "-q")[0] == 0
+        [row] = json.loads(command("loss", f"made{trials}", "--json")[1])["losses"]
+        most[trials] = row["supremum"]["largest"]
+    assert most["1"] < most["40"]
+    page = (here / "made1" / "report.html").read_text()
+    told = " ".join(command("loss", "made1")[1].split())
+    assert "of a pair that was drawn" in page
+    assert "between two of these texts" not in page
+    assert "other pairs of the same texts may lose more" in told

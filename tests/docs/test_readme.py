@@ -43,10 +43,10 @@ def test_the_lines_of_its_figure_are_named_and_have_colours_for_light_and_dark()
     assert "prefers-color-scheme: dark" in drawn
     names = re.findall(r'<text class="\w+ name"[^>]*>([^<]+)<', drawn)
     assert names == [
-        "claimed",
-        "most possible",
-        "lost to whoever sees the draw",
-        "lost to whoever reads the text",
+        "claimed for any two texts",
+        "most possible for a drawn pair",
+        "at least 1 in 20 draws loses more",
+        "at least 1 in 20 texts loses more",
         "shown by attacks, model known",
         "shown by attacks, model unknown",
     ]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, multinomial
 
 from tedaudit.errors import SpecError
 from tedaudit.estimators import reduced_form
@@ -92,16 +92,65 @@ def test_an_impossible_output_has_no_epsilon_at_a_smaller_delta():
     assert LossSample(losses, ERROR).mean == math.inf
 
 
-def test_an_unknown_loss_is_the_largest_for_one_end_and_none_for_the_other():
+def test_an_unknown_loss_is_the_largest_for_the_upper_end_and_none_for_all_else():
     known, unknown = np.linspace(0.0, 3.0, 990), 10
     sample = LossSample(known, ERROR, unknown)
     at_most = LossSample(np.append(known, [math.inf] * unknown), ERROR)
     at_least = LossSample(np.append(known, [-50.0] * unknown), ERROR)
     assert sample.trials == 1000
-    assert sample.delta(1.0) == pytest.approx(at_most.delta(1.0))
+    assert sample.delta(1.0) == pytest.approx(at_least.delta(1.0))
     assert sample.delta_upper(1.0) == at_most.delta_upper(1.0)
     assert sample.delta_lower(1.0) == pytest.approx(at_least.delta_lower(1.0), abs=1e-12)
+    assert sample.epsilon_at(0.05).upper_known == pytest.approx(at_least.epsilon_at(0.05).upper)
     assert sample.quantile(1.0) == 3.0
+
+
+def test_failures_are_never_an_infinite_point_and_may_leave_no_upper_end():
+    """A coin that fails in 8 % of calls, whatever the text, tells nothing; one that reads the text might."""
+    at = LossSample(answers(690, 920, 1.0), ERROR, 80).epsilon_at(0.05)
+    assert at.lower <= at.point < 1
+    assert at.upper == math.inf  # who knows what a failure tells?
+    assert at.upper_known < math.inf
+
+
+@pytest.mark.parametrize("tells_all", [False, True])
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_each_end_holds_with_its_error_whatever_failures_tell(epsilon, tells_all):
+    """Of texts that fail alike, and of texts whose failures tell all: every outcome of 20 trials."""
+    trials, fails, grid = 20, 0.1, np.linspace(0, 3, 13)
+    truths = [(1 - fails) * delta_of_answers(epsilon, at) + fails * tells_all for at in grid]
+    right = 1 / (1 + math.exp(-epsilon))
+    rates = [(1 - fails) * right, (1 - fails) * (1 - right), fails]
+    wrong = np.zeros(3)
+    for true in range(trials + 1):
+        for false in range(trials + 1 - true):
+            if not true + false:
+                continue
+            failed = trials - true - false
+            sample = LossSample(answers(true, true + false, epsilon), ERROR, failed)
+            mass = multinomial.pmf([true, false, failed], trials, rates)
+            wrong[0] += mass * any(
+                sample.delta_lower(at) > t + 1e-12 for at, t in zip(grid, truths, strict=True)
+            )
+            wrong[1] += mass * any(
+                sample.delta_upper(at) < t - 1e-12 for at, t in zip(grid, truths, strict=True)
+            )
+            ends = sample.epsilon_at(0.2)
+            known = (1 - fails) * delta_of_answers(epsilon, ends.upper_known)
+            wrong[2] += mass * (known > 0.2 + 1e-9)
+            assert ends.lower <= ends.point <= ends.upper_known <= ends.upper
+    assert (wrong <= ERROR).all()
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0, 100.0])
+def test_at_least_a_share_delta_of_losses_is_above_the_point_unless_it_is_0(spread):
+    """So it is no mean: if losses differ by hundreds it is near their 95th percentile."""
+    losses = spread * np.abs(np.random.default_rng(1).normal(1.0, 1.0, 1000))
+    point = LossSample(losses, ERROR).epsilon_at(0.05).point
+    assert point == 0 or (losses > point).mean() >= 0.05
+    if spread == 100.0:
+        assert (losses > point).mean() < 0.06
+        assert point > 2 * losses.mean()
 
 
 def test_no_loss_at_all_is_an_epsilon_of_nothing():

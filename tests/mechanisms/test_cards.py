@@ -152,3 +152,12 @@ def test_a_card_that_names_a_field_that_is_not_there_breaks_the_contract(said):
 
     with pytest.raises(ContractError, match="names a field 'quiet'"):
         check_mechanism(Wrong())
+
+
+def test_the_released_model_of_dp_paraphrase_is_named_and_has_its_own_clip_range(tmp_path):
+    """It is a folder that the README of the release links."""
+    card = " ".join(CLASSES["dp-paraphrase"].card.departures)
+    assert "gpt2-paraphraser" in card
+    assert "README" in card
+    folder = tmp_path / "gpt2-paraphraser"
+    assert CLASSES["dp-paraphrase"](model=str(folder)).cautions() == ()

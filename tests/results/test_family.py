@@ -3,12 +3,14 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from scipy.stats import binom
 
 from helpers import Failing, Promising, SharedWords, audited, make_spec
 from tedaudit.api import load_run, run
 from tedaudit.estimators import Counts, baseline, find_estimator, reduced_form, sequential
+from tedaudit.estimators.abstaining import count_parts, find_sizes
 from tedaudit.results.family import Family, judge_gate
 from tedaudit.results.row import Row
 from tedaudit.store.looks import Look
@@ -22,6 +24,14 @@ def row(right, trials, epsilon=1.0, *, k=2, **changes):
     claim = Claim(epsilon, "document", delta=changes.pop("claimed_delta", 0.0))
     counts = Counts(trials, (right,), k, **changes.pop("counts", {}))
     return Row(REDUCED, counts, claim, **changes)
+
+
+def all_right(trials, epsilon):
+    """Return a row as a run has it, with its most certain guesses if there are enough of them."""
+    made, right = row(trials, trials, epsilon), np.ones(trials, dtype=np.bool_)
+    sizes = find_sizes(trials, 2, 0.0, ERROR)
+    parts = count_parts(right, np.zeros(trials, dtype=np.float32), right, sizes, 2) if sizes else None
+    return replace(made, parts=parts)
 
 
 def judged(*rows, look=1, noted=True):
@@ -103,12 +113,20 @@ def test_a_larger_delta_than_the_claims_may_be_asked_for():
 
 
 def test_a_claim_above_the_ceiling_is_out_of_reach_with_the_trials_that_it_needs():
-    [verdict] = judged(row(250, 250, 8.0))
+    [verdict] = judged(all_right(250, 8.0))
     assert verdict.name == "out of reach"
     needed = verdict.trials_needed
     assert f"{needed:,} trials" in verdict.reason
-    assert names(row(needed, needed, 8.0)) == ["violated"]
-    assert names(row(needed - 1, needed - 1, 8.0)) == ["out of reach"]
+    assert names(all_right(needed, 8.0)) == ["violated"]
+    assert names(all_right(needed - 1, 8.0)) == ["out of reach"]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 1.5, 2.0])
+def test_so_are_the_trials_that_it_needs_whether_there_are_few_or_many(epsilon):
+    """Of few trials none are the most certain ones, so that all of them have the whole error."""
+    told = [judged(all_right(trials, epsilon))[0].trials_needed for trials in (5, 9)]
+    least = next(trials for trials in range(1, 200) if names(all_right(trials, epsilon)) == ["violated"])
+    assert told == [least, least]
 
 
 def test_no_number_of_trials_reaches_an_enormous_claim():

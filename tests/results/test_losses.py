@@ -63,7 +63,8 @@ def test_rewrites_that_failed_have_any_loss():
     [row] = read_losses(tedaudit.audit(fail, sentences(20), epsilon=1.0, trials=200, attack="likelihood"))
     assert row.sample.unknown == row.finding.counts.failed > 20
     assert row.sample.trials == 200
-    assert row.sample.epsilon_at(0.05).point == math.inf
+    at = row.sample.epsilon_at(0.05)
+    assert (at.lower, at.point, at.upper_known, at.upper) == (0.0, 0.0, 0.0, math.inf)
 
 
 def tedaudit_mechanism(fails):

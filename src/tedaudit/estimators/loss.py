@@ -4,7 +4,12 @@ For an output y of text v, and another candidate w, the loss is L = ln p(y|v) - 
 plan, and with either text as the source, delta(eps) = E[(1 - e^(eps - L))_+], which is the integral of
 e^(eps - t) P(L > t) over t > eps; and eps_avg(d) is the least eps at which delta(eps) <= d. On average over
 these pairs no adversary's right guesses exceed e^eps times its wrong ones by more than delta(eps). Of single
-pairs it says nothing.
+pairs it says nothing. It is no mean loss: delta(eps) <= P(L > eps), so that, unless eps_avg(d) is 0, at least
+a share d of all outputs lose more than that; if losses differ by hundreds hardly more than that share do.
+
+An output without a likelihood, such as a failed rewrite, may tell anything, since whether a rewrite fails may
+depend on its text. Points and lower ends are as if it told nothing, which is so if all texts fail alike.
+Upper ends are as if it told its source; beside each stands that of all other outputs.
 
 P(L > t) is bounded by order statistics: of T losses, P(L > the (j+1)-th largest) is at most a quantile of
 Beta(j + 1, T - j), whatever the law of L, and P(L >= the j-th largest) at least one of Beta(j, T - j + 1).
@@ -40,15 +45,17 @@ class EpsilonAt:
     lower: Unbounded
     """Its lower end; null if infinite or refuted."""
     upper: Unbounded
-    """Its upper end, infinite if the trials cannot give it; null if infinite or refuted."""
+    """Its upper end whatever unknown losses are, infinite if the trials have none; null if so or refuted."""
+    upper_known: Unbounded
+    """Its upper end if outputs of unknown loss, such as failures, tell nothing; null as the one before."""
 
 
 @dataclass(frozen=True)
 class LossSample:
     """The losses of independent trials; `error` is that of each end of everything that is said of them.
 
-    Of some trials, such as failed rewrites, the loss may be `unknown`: it is taken for infinite, and for
-    nothing in lower ends. Mean and quantiles are of the others.
+    Of some trials, such as failed rewrites, the loss may be `unknown`: upper ends take it for infinite,
+    points and lower ends for nothing. Mean and quantiles are of the others.
     """
 
     losses: Floats
@@ -56,7 +63,7 @@ class LossSample:
     error: float
     """One-sided error of each end."""
     unknown: Count = 0
-    """Trials without a likelihood, taken for infinite."""
+    """Trials without a likelihood, such as failed rewrites: they may tell anything."""
 
     def __post_init__(self) -> None:
         if not len(self.losses):  # nothing to draw a curve from, whatever is unknown
@@ -83,12 +90,11 @@ class LossSample:
         return float(self._falling[known - rank])
 
     def delta(self, epsilon: float) -> float:
-        """Return delta at an epsilon as these trials have it."""
-        known = float(-np.expm1(np.minimum(0.0, epsilon - self.losses)).sum())
-        return (known + self.unknown) / self.trials
+        """Return delta at an epsilon as these trials have it, if those of unknown loss tell nothing."""
+        return float(-np.expm1(np.minimum(0.0, epsilon - self.losses)).sum()) / self.trials
 
     def delta_upper(self, epsilon: float) -> float:
-        """Return the upper end of delta at an epsilon."""
+        """Return the upper end of delta at an epsilon, whatever unknown losses are."""
         return self._upper.integrate(epsilon)
 
     def delta_lower(self, epsilon: float) -> float:
@@ -99,12 +105,18 @@ class LossSample:
         """Return the epsilon at a delta, with both ends."""
         if not 0 < delta < 1:
             raise SpecError(f"delta is {delta}; it must lie between 0 and 1.")
-        lower, upper = (self._solve(curve, delta) for curve in (self.delta_lower, self.delta_upper))
-        return EpsilonAt(delta, self._solve(self.delta, delta), lower, upper)
+        ends = self.epsilon_lower(delta), self.epsilon_upper(delta), self.epsilon_upper_known(delta)
+        return EpsilonAt(delta, self._solve(self.delta, delta), *ends)
 
     def epsilon_upper(self, delta: float) -> float:
         """Return the upper end of epsilon at a delta alone, which takes no pass over all losses."""
         return self._solve(self.delta_upper, delta)
+
+    def epsilon_upper_known(self, delta: float) -> float:
+        """Return the same if outputs of unknown loss tell nothing."""
+        if not self.unknown:
+            return self.epsilon_upper(delta)
+        return self._solve(self._make_upper(-math.inf).integrate, delta)
 
     def epsilon_lower(self, delta: float) -> float:
         """Return the lower end of epsilon at a delta alone."""
@@ -141,11 +153,16 @@ class LossSample:
 
     @cached_property
     def _upper(self) -> "_Steps":
+        return self._make_upper(math.inf)
+
+    def _make_upper(self, unknown: float) -> "_Steps":
+        """Return the upper ends of how many losses are larger, with one loss in the place of all unknown."""
         from scipy.special import betaincinv
 
         over = _list_counts(self.trials)
         bounds = betaincinv(over + 1, self.trials - over, 1 - self.error / len(over))
-        largest = np.append(np.full(self.unknown, math.inf), self._falling)
+        parts = [np.full(self.unknown, unknown), self._falling]
+        largest = np.concatenate(parts if unknown > 0 else parts[::-1])
         return _Steps(largest[over], np.append(bounds, 1.0))
 
     @cached_property

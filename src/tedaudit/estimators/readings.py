@@ -74,8 +74,8 @@ class LossReading:
 
     @property
     def value(self) -> float:
-        """Epsilon at the delta, as these trials have it; infinite if no loss is known."""
-        return self._sample(0.5).epsilon_at(self.delta).point if len(self.losses) else math.inf
+        """Epsilon at the delta, as these trials have it; NaN if no loss is known."""
+        return self._sample(0.5).epsilon_at(self.delta).point if len(self.losses) else math.nan
 
     def ends(self, error: float) -> tuple[float, float]:
         """Return the ends by order statistics."""

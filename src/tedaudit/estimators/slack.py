@@ -33,7 +33,7 @@ class Slack(PlainData):
     delta: float
     """The claim's own delta, or the smallest larger one that the trials show."""
     source: Source
-    """The most that a pair can lose, a loss that was computed twice, or the lower end of the average."""
+    """The most that a drawn pair can lose, a loss computed twice, or the lower end of the average."""
     in_json: ClassVar[str] = "at_most, lost, delta, source"
 
     @property

@@ -156,10 +156,10 @@ def _tabulate_hidden(rows: Sequence[Mapping[str, Any]], name: str) -> Section:
 
 
 def _tabulate_losses(pivot: Pivot, name: str) -> Section:
-    """Return what is lost on average, by mechanism and epsilon; nothing stands where it is not known."""
+    """Return what is lost, by mechanism and epsilon; nothing stands where it is not known."""
     cells = [[pivot.cells.get((label, e)) for e in pivot.epsilons] for label in pivot.mechanisms]
     rows = tuple(
-        (label, *(cell.value if cell else "" for cell in row))
+        (label, *("" if cell is None else ", ".join((cell.value, *cell.below)) for cell in row))
         for label, row in zip(pivot.mechanisms, cells, strict=True)
     )
     columns = _WHAT[0], *(Column(epsilon.name, "figures") for epsilon in pivot.epsilons)

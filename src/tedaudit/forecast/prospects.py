@@ -96,6 +96,9 @@ class Outlook:
         """Return how many rows of the audit could show a bound above a limit, at the error of all rows."""
         return sum(self._ceiling(i) > limit * n for i, n in enumerate(self.rewrites))
 
+    def _find_trials(self, row: Row, epsilon: float, error: float) -> int | None:
+        return row.fresh_trials((epsilon, row.slack), error, self.family.alpha / 2)
+
     def _ceiling(self, number: int) -> float:
         row = self.family.rows[number]
         return 0.0 if row.unfit else row.bound(self.family.row_error).ceiling
@@ -115,7 +118,7 @@ class Outlook:
         return Prospect(
             plan, label, epsilon, row.claim, self._ceiling(number), teda.ceiling, within, needed, success,
             None if success is None else epsilon_from_success(success, row.counts.candidates, row.slack),
-            None if goals.ceiling is None else _trials_for(row, goals.ceiling, joint),
+            None if goals.ceiling is None else self._find_trials(row, goals.ceiling, joint),
             None if goals.ceiling is None else row.trials_to_show(goals.ceiling, row.slack, teda.error),
             None if goals.success is None else _trials_to_detect(row, aim, goals.success, test),
         )  # fmt: skip
@@ -179,10 +182,6 @@ def _find_fresh(job: Job, epsilon: Nominal, attack: str) -> int:
 
 def _find_detectable(row: Row, aim: tuple[float, float], error: float) -> float | None:
     return row.estimator.detectable(row.counts, *aim, error / row.shares, any_time=row.any_time)
-
-
-def _trials_for(row: Row, epsilon: float, error: float) -> int | None:
-    return row.trials_to_show(epsilon, row.slack, error / row.shares)
 
 
 def _trials_to_detect(row: Row, aim: tuple[float, float], success: float, error: float) -> int | None:

@@ -91,7 +91,7 @@ def _describe_prospects(forecast: Forecast) -> Section:
     has_plans = len({prospect.plan for prospect in prospects}) > 1
     reach = (
         "whether guesses that are all right would refute the claim, at the error that the "
-        f"{forecast.rows:,} rows of this run share; never: no number of trials that can be run."
+        f"{forecast.rows:,} rows of this run share; never: in no number of trials that can be run."
     )
     found = (
         "an attack that is right so often is told from the claim (without one: from chance) with probability "

@@ -36,7 +36,7 @@ class DPParaphrase(Autoregressive):
     _task: ClassVar[Task] = "causal"
     prompts: ClassVar[Task | None] = "causal"
     released_range: ClassVar[tuple[float, float]] = (-96.85249956065758, -8.747697966442914)
-    measured_on: ClassVar[str] = "a GPT-2 tuned on SNLI, which was not published"
+    measured_on: ClassVar[str] = "gpt2-paraphraser"  # the release's, which its README links
     card: ClassVar[Card] = Card(
         name="dp-paraphrase",
         english=("model: the default model",),
@@ -50,7 +50,7 @@ class DPParaphrase(Autoregressive):
             "published: repeats of the prompt, every > and no-break spaces are taken out of the text",
             "published: fails on a prompt of over half the context; the release, only if a draw gets there",
             "published: probabilities in float64 where the release has float32",
-            "plain gpt2 has not been trained to paraphrase: name a fine-tuned checkpoint",
+            "plain gpt2 cannot paraphrase: name the release's gpt2-paraphraser (SNLI), linked in its README",
         ),
         version=2,
         leaks=(

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tedaudit.errors import escape_control
-from tedaudit.estimators.loss import EpsilonAt
+from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
 from tedaudit.nominal import Nominal
 from tedaudit.reports.section import Section
 from tedaudit.reports.summary import (
@@ -28,16 +28,18 @@ from tedaudit.reports.summary import (
     find_best,
 )
 from tedaudit.reports.telling_exposure import tell_exposures
+from tedaudit.reports.telling_losses import format_ends
 from tedaudit.reports.writers.terminal import Clean, fit_section, make_printable, to_rich
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.losses import LossRow
+from tedaudit.results.losses import LossRow, TextLoss
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
 
-CEILING, NOTHING, ZERO, REFUTED, AT_MOST = "*", "?", "0.00", "refuted", "<="
+CEILING, NOTHING, ZERO, REFUTED, AT_MOST, UNKNOWN = "*", "?", "0.00", "refuted", "<=", "unknown"
+MEDIAN = "median"
 _SHOWN = 0.005  # a bound below this would be printed as 0.00
 SCREEN = 80  # columns of what is printed where there is no terminal
 _LABEL_SHARE = 3  # the names of rows take at most a third of the width
@@ -45,11 +47,15 @@ _LABEL_SHARE = 3  # the names of rows take at most a third of the width
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number as it is printed, and who reached it; nobody if no attack did better than guessing."""
+    """A number as it is printed, and who reached it; nobody if no attack did better than guessing.
+
+    What is told beside it stands below, a line each.
+    """
 
     value: str
     attack: str = ""
     finding: Finding | None = None
+    below: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -109,29 +115,41 @@ def make_loss_pivots(rows: Sequence[LossRow]) -> list[Pivot]:
     Each is the largest over the plans of a run.
     """
     texts = [
-        (row.finding, row.text.epsilon_at[0], row.text.refuted, "" if row.text.exact else AT_MOST)
+        (row.finding, row.text.epsilon_at[0], _show_loss(row.text, row.text.high, row.text.epsilon_at[0]))
         for row in rows
         if row.text is not None
     ]
-    draws = [(row.finding, row.epsilons[0], row.refuted, "") for row in rows]
+    draws = [(row.finding, row.epsilons[0], _show_loss(row, row.sample, row.epsilons[0])) for row in rows]
     kinds = [("loss of the text", texts), ("loss of what was drawn", draws)]
     return [_make_loss_pivot(what, told) for what, told in kinds if told]
 
 
-def _make_loss_pivot(what: str, told: Sequence[tuple[Finding, EpsilonAt, str, str]]) -> Pivot:
-    """Return a table of losses; with each comes what refutes it, if anything does, and a mark."""
+def _make_loss_pivot(what: str, told: Sequence[tuple[Finding, EpsilonAt, Cell]]) -> Pivot:
+    """Return a table of losses; one that is refuted in any plan is refuted."""
+    largest: dict[tuple[str, Nominal], tuple[bool, float]] = {}
     cells: dict[tuple[str, Nominal], Cell] = {}
-    largest: dict[tuple[str, Nominal], float] = {}
-    for finding, at, refuted, mark in told:
-        key = finding.label, finding.epsilon
-        if refuted or cells.get(key) == Cell(REFUTED):  # in any plan
-            cells[key] = Cell(REFUTED)
-        elif at.point >= largest.get(key, -math.inf):
-            largest[key], cells[key] = at.point, Cell(mark + _format_loss(at.point))
+    for finding, at, cell in told:
+        key, rank = (finding.label, finding.epsilon), (cell.value == REFUTED, at.point)
+        if key not in cells or rank >= largest[key]:
+            largest[key], cells[key] = rank, cell
     plans = len({finding.plan_base for finding, *_ in told})
     title = f"{what} by nominal epsilon, at delta {told[0][1].delta:g}"
     title += f", the largest of {plans} plans" if plans > 1 else ""
     return Pivot(title, cells, _find_units([finding for finding, *_ in told]))
+
+
+def _show_loss(row: LossRow | TextLoss, sample: LossSample, at: EpsilonAt) -> Cell:
+    """Return the epsilon at a delta, with its ends, the median and the share of unknown losses below it.
+
+    Of texts whose losses lie between two ends the median is not known.
+    """
+    if row.refuted:
+        return Cell(REFUTED)
+    is_exact = isinstance(row, LossRow) or row.exact
+    below = [] if math.isinf(at.lower) else [format_ends(at, _format_loss)]
+    below += [f"{MEDIAN} {_format_loss(sample.quantile(0.5))}"] if is_exact else []
+    below += [f"{UNKNOWN} {sample.unknown / sample.trials:.1%}"] if sample.unknown else []
+    return Cell(("" if is_exact else AT_MOST) + _format_loss(at.point), below=tuple(below))
 
 
 def lay_out(pivot: Pivot, width: int, clean: Clean = escape_control) -> list["Table"]:
@@ -253,7 +271,8 @@ class _Shape:
         cell = self.pivot.cells.get(key)  # type: ignore[arg-type]
         if cell is None:
             return ""
-        return f"{cell.value}\n{self.clean(cell.attack)}" if self.named else cell.value
+        attack = [self.clean(cell.attack)] if self.named else []
+        return "\n".join([cell.value, *attack, *cell.below])
 
 
 def describe_screen(result: AuditResult, pivots: Sequence[Pivot]) -> list[str]:
@@ -266,18 +285,28 @@ def describe_screen(result: AuditResult, pivots: Sequence[Pivot]) -> list[str]:
 
 
 def explain_losses(pivots: Sequence[Pivot]) -> str:
-    """Return how to read losses: an average over pairs, and no bound."""
-    shown = [cell.value for pivot in pivots for cell in pivot.cells.values()]
-    epsilons = " (inf: some output shows its source for sure)" if "inf" in shown else ""
-    marks = ""
+    """Return how to read losses: what the numbers are, and of what the marks among them warn."""
+    cells = [cell for pivot in pivots for cell in pivot.cells.values()]
+    shown, below = [cell.value for cell in cells], [line for cell in cells for line in cell.below]
+    told, often = "", f"1 output in {1 / DELTAS[0]:g}"
+    if any(line.startswith(MEDIAN) for line in below):
+        told += " Half of the outputs lose the median or more."
+    if "inf" in shown:
+        told += f" inf: more than {often} is impossible for the other text of its pair."
     if any(value.startswith(AT_MOST) for value in shown):
-        marks += f" {AT_MOST}: not all draws that give a text were added up, so this is the most."
+        told += f" {AT_MOST}: not all draws that give a text were added up, so this is the most."
+    if any(line.startswith(UNKNOWN) for line in below):
+        told += (
+            f" {UNKNOWN.capitalize()}: outputs without a likelihood, such as failed rewrites. All else is as "
+            "if they told nothing; they may tell more than the others."
+        )
     if REFUTED in shown:
-        marks += " Refuted: guesses do not fit the mechanism's own probabilities; the notes tell more."
+        told += " Refuted: guesses do not fit the mechanism's own probabilities; the notes tell more."
     return (
         "The loss is what an adversary that knows the mechanism learns from the text, or from what was drawn "
-        f"for it: an estimate of epsilon on average over these pairs of texts{epsilons}. It has no ceiling; "
-        f"single pairs may lose more.{marks}"
+        "for it. The first number is an estimate, with its ends, of the least epsilon that holds at delta "
+        f"{DELTAS[0]:g} on average over these pairs of texts. It is no mean: unless it is 0, at least "
+        f"{often} loses more.{told} Losses have no ceiling; single pairs may lose more, drawn or not."
     )
 
 
@@ -305,7 +334,7 @@ def _explain_marks(cells: Sequence[Cell], found: Sequence[Finding]) -> list[str]
     if ceilings:
         ends = f"{ceilings[0]:.2f}" + (f" to {ceilings[-1]:.2f}" if len(ceilings) > 1 else "")
         told.append(
-            f"{CEILING} is the ceiling ({ends}), the most that so many trials and candidates can show: the "
+            f"{CEILING} is the ceiling ({ends}), the largest eps_emp of so many trials and candidates: the "
             "true value may be far larger."
         )
     if any(cell.value == ZERO for cell in cells) and any(finding.leaks for finding in found):

@@ -153,7 +153,7 @@ def _finish(axes: Any, rows: Sequence[LossRow]) -> None:
 
 _DELTA = DELTAS[0]
 _LINEAR = 0.1  # up to here the axis is linear, so that 0 has a place
-_SUPREMUM = f"most that a pair can lose, at delta {_DELTA:g} or less"
+_SUPREMUM = f"most that a drawn pair can lose, at delta {_DELTA:g} or less"
 _ACROSS = 3  # panels beside each other
 
 
@@ -176,7 +176,7 @@ def draw_sandwich(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
 
 
 def _draw_loss(axes: Any, rows: Sequence[LossRow]) -> None:
-    """Draw the claim, the most that a pair can lose, and the loss with its band."""
+    """Draw the claim, the most that a drawn pair can lose, and the loss with its band."""
     places = [place_epsilon(row.finding) for row in rows]
     claims = [math.inf if row.finding.claim is None else row.finding.claim.total for row in rows]
     if any(map(math.isfinite, claims)):
@@ -215,7 +215,7 @@ def _remark(axes: Any, rows: Sequence[LossRow]) -> None:
 
 
 def _get_supremum(row: LossRow) -> float:
-    """Return the most that two texts can lose, at the delta of the loss; infinite if it is not known."""
+    """Return the most that a drawn pair can lose, at the delta of the loss; infinite if it is not known."""
     return math.inf if row.supremum is None or row.refuted else row.supremum.epsilon(_DELTA)
 
 

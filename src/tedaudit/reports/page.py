@@ -202,6 +202,7 @@ def _describe(row: LossRow) -> dict[str, Any]:
         "supremum": None if supremum is None or row.refuted else _finite(supremum.epsilon(DELTA)),
         "text": None if text is None else _finite(text.epsilon_at[0].point),
         **{name: None if row.refuted else _finite(getattr(at, name)) for name in ("point", "lower", "upper")},
+        "median": None if row.refuted else _finite(row.median), "unknown": row.sample.unknown,
     }  # fmt: skip
 
 

@@ -178,8 +178,9 @@ def _explain_columns(result: AuditResult) -> Iterator[tuple[str, str]]:
             "attainable",
             (
                 "Attainable: the mean posterior of the likeliest source, the success that no attack can be "
-                "expected to exceed on these trials; in brackets, the share of its advantage over chance "
-                "that the attack took, its strength."
+                "expected to exceed on these trials, one without a likelihood, such as a failed rewrite, "
+                "counted as right; in brackets, the share of its advantage over chance that the attack took, "
+                "its strength."
             ),
         )
     if any(finding.refuted for finding in findings):

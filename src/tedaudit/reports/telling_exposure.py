@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from tedaudit.estimators.exposure import FEWEST_TRIALS, KNOWN
+from tedaudit.estimators.loss import DELTAS
 from tedaudit.nominal import Nominal
 from tedaudit.reports.section import Cell, Column, Section, Table
+from tedaudit.reports.telling_losses import format_epsilon
 from tedaudit.results.exposure import Exposure, ExposurePoint, read_exposures
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow
@@ -15,14 +17,14 @@ _COLUMNS = (
     Column("n", "count", 0), Column("right", "count", 0), Column("eps_emp", "bound", 0),
     Column(
         "a rewrite", "bound", 2,
-        "what at least one of the n has lost, eps_emp / n. It falls with n, since more is known of all of "
-        "them and not of each.",
+        "what at least one of the n has lost, eps_emp / n. It may fall or rise with n though each loses as "
+        "much: it is known of all of them together.",
     ),
     Column("claim", "loss", 2, "n times what is promised for a text."),
     Column(
-        "loss", "loss", 1,
-        "what whoever knows the mechanism and sees what was drawn learns of all n, an epsilon at delta 0.05 "
-        "on average over these pairs; losses of the same pair add.",
+        "loss", "figures", 1,
+        f"what whoever knows the mechanism and sees what was drawn learns of all n: the least epsilon that "
+        f"holds at delta {DELTAS[0]:g} on average over these pairs, with its ends.",
     ),
     Column(
         "known from", "words", 1,
@@ -30,7 +32,7 @@ _COLUMNS = (
         f"{FEWEST_TRIALS} trials there are too few to say.",
     ),
 )  # fmt: skip
-Lost = Mapping[tuple[str, str, Nominal], float]
+Lost = Mapping[tuple[str, str, Nominal], str]
 
 
 def tell_exposures(result: AuditResult, losses: Sequence[LossRow] = ()) -> tuple[Section, ...]:
@@ -39,7 +41,8 @@ def tell_exposures(result: AuditResult, losses: Sequence[LossRow] = ()) -> tuple
     Attacks on the text alone come first: what was drawn has its loss beside them.
     """
     curves = read_exposures(result)
-    lost = {row.finding.setting: row.epsilons[0].point for row in losses if not row.refuted}
+    believed = [row for row in losses if not row.refuted]
+    lost = {row.finding.setting: format_epsilon(row.epsilons[0], row.sample) for row in believed}
     plans = dict.fromkeys(curve.last.series for curve in curves)
     return tuple(_tell_plan([curve for curve in curves if curve.last.series == plan], lost) for plan in plans)
 

@@ -1,7 +1,7 @@
 """Losses as a table: what an adversary that knows the mechanism learns, beside the claim."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tedaudit.errors import shorten
@@ -79,7 +79,8 @@ def _format_text(text: TextLoss | None) -> tuple[str, str]:
     if text.exact:
         return format_epsilon(at, text.high), "exact"
     known = f"{text.resolved:.0%} to {RESOLVED:g}, median {text.width:.2g}"
-    return f"{format_loss(at.lower)} to {format_loss(at.upper)}", known
+    ends = f"{format_loss(at.lower)} to {format_loss(at.upper_known)}"
+    return "; ".join([ends, *_tell_unknown(at, text.high)]), known
 
 
 def _format_supremum(supremum: Supremum | None) -> str:
@@ -99,14 +100,28 @@ def format_epsilon(at: EpsilonAt, sample: LossSample) -> str:
     """Return the point and both ends; if there is no upper one, how many trials it needs."""
     if math.isinf(at.lower):
         return format_loss(at.lower)
+    told, needed = [format_ends(at)], sample.trials_for_upper(at.delta)
+    if math.isinf(at.upper_known) and needed > sample.trials:
+        told.append(f"{needed:,} trials for an upper end")
+    told += _tell_unknown(at, sample)
+    return f"{format_loss(at.point)} ({'; '.join(told)})"
+
+
+def format_ends(at: EpsilonAt, write: Callable[[float], str] = format_loss) -> str:
+    """Return both ends, or the lower one alone, as they are if outputs of unknown loss tell nothing."""
+    if math.isinf(at.upper_known):
+        return f"above {write(at.lower)}" if at.lower > 0 else "from 0"
+    return f"{write(at.lower)} to {write(at.upper_known)}"
+
+
+def _tell_unknown(at: EpsilonAt, sample: LossSample) -> list[str]:
+    """Return what outputs of unknown loss may add, if there are any."""
+    if not sample.unknown:
+        return []
+    share = f"{sample.unknown:,} of {sample.trials:,} unknown"
     if math.isinf(at.upper):
-        missing = at.lower == at.point == 0.0
-        needed = sample.trials_for_upper(at.delta)
-        more = f"; {needed:,} trials for an upper end" if needed > sample.trials else ""
-        return (
-            f"{format_loss(at.point)} ({'above ' + format_loss(at.lower) if not missing else 'from 0'}{more})"
-        )
-    return f"{format_loss(at.point)} ({format_loss(at.lower)} to {format_loss(at.upper)})"
+        return [f"{share}, which may tell more"]
+    return [f"up to {format_loss(at.upper)} with {share}"]
 
 
 def _find_source(result: AuditResult, row: LossRow) -> int:
@@ -120,10 +135,22 @@ def _explain(rows: Sequence[LossRow]) -> str:
         "The loss of a trial is ln p(output | source) - ln p(output | other text), of everything that was "
         "drawn: it has no ceiling. Eps at delta is the least epsilon that holds on average over the pairs of "
         "the plan, with an interval of which each end is wrong with probability at most "
-        f"{ends} per row; of single pairs it says nothing. {_explain_slack(rows)}Most possible: the largest "
-        "loss of any output, drawn or not, over the pairs of texts of these trials. Impossible: outputs that "
-        "the other text cannot have had. Unknown: trials without a likelihood, such as failed rewrites, "
-        f"taken for infinite.{_explain_texts(rows)}{_explain_checks(rows)}"
+        f"{ends} per row. It is no mean: unless it is 0, at least a share delta of outputs loses more. Of "
+        f"single pairs it says nothing. {_explain_slack(rows)}Most possible: the largest loss of any output, "
+        "drawn or not, between the two texts of any pair of these trials; other pairs of the same texts may "
+        "lose more. Impossible: outputs that the other text cannot have had."
+        f"{_explain_unknown(rows)}{_explain_texts(rows)}{_explain_checks(rows)}"
+    )
+
+
+def _explain_unknown(rows: Sequence[LossRow]) -> str:
+    """Return how trials without a likelihood count, if there are any."""
+    if not any(row.sample.unknown or (row.text is not None and row.text.high.unknown) for row in rows):
+        return ""
+    return (
+        " Unknown: trials without a likelihood, such as failed rewrites. Whether a rewrite fails may depend "
+        "on its text, so that they may tell more than all others: a number and the interval behind it are as "
+        "if they told nothing, and what they can add stands after it."
     )
 
 
@@ -154,7 +181,7 @@ def _explain_slack(rows: Sequence[LossRow]) -> str:
         "claim's own delta; other texts may lose more. "
     )
     if any(slack.at_most is not None and slack.at_most < 1 for slack in slacks):
-        told += "Below 1 an output can lose more than is claimed. "
+        told += "Below 1 one of these pairs loses more than is claimed. "
     if any(slack.source == "average" for slack in slacks):
         told += (
             "Where a delta stands beside it, it is by the lower end of the average at that delta, and wrong "

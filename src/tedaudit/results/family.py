@@ -79,7 +79,8 @@ class Family:
     def trials_in_reach(self, row: Row) -> int | None:
         """Return the trials of a new run, with as many tests, in which the claim of a row is in reach."""
         tests = sum(other.target is not None for other in self.rows)
-        return row.fresh_trials(look_error(self.alpha / 2, 1) / tests)
+        aim = row.target or (math.inf, 0.0)
+        return row.fresh_trials(aim, look_error(self.alpha / 2, 1) / tests, self.alpha / 2)
 
     def _p_value(self, number: int) -> float:
         row = self.rows[number]
@@ -178,7 +179,7 @@ def _why_not_tested(row: Row, share: float) -> str:
         answers = sum(counts.answers_right().right)
         return (
             f"only {answers:,} of {counts.guesses:,} guesses were usable answers: had all of them been "
-            f"right, the claim of {_name(row)} would still stand"
+            f"right, that would not have refuted the claim of {_name(row)}"
         )
     return ""
 
@@ -186,7 +187,7 @@ def _why_not_tested(row: Row, share: float) -> str:
 def _no_number(row: Row) -> str:
     """Return that no run can be large enough; the number is about e^epsilon, to a factor of a few dozens."""
     epsilon, _ = row.target or (math.inf, 0.0)
-    return f"no number of trials that can be run would reach it (of the order of e^{epsilon:.4g})"
+    return f"right guesses refute it in no number of trials that can be run (of the order of e^{epsilon:.4g})"
 
 
 def _name(row: Row) -> str:

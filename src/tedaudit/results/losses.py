@@ -35,7 +35,7 @@ _IMPOSSIBLE = 1e29  # a margin from which on the other text cannot have had the 
 _QUANTILES = (0.5, 0.9, 0.99)
 _FIGURES = (
     "impossible", "mean", *map(str, _QUANTILES), "largest", "worst_row", "supremum", "point", "lower",
-    "upper",
+    "upper", "upper_known",
 )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ class TextLoss(PlainData):
 
     @cached_property
     def epsilon_at(self) -> list[EpsilonAt]:
-        """Epsilon at the usual deltas: a loss that is not known counts as its upper end, in the point too.
+        """Epsilon at the usual deltas: a loss between two ends counts as the upper one, in the point too.
 
         On average a text loses no more than what was drawn, so neither does the point.
         """
@@ -106,15 +106,18 @@ class TextLoss(PlainData):
 
     def upper(self, delta: float, error: float) -> float:
         """Return the upper end of epsilon at a delta: the smaller one of texts and of what was drawn."""
+        return min(sample.epsilon_upper(delta) for sample in self._share(error))
+
+    def _share(self, error: float) -> list[LossSample]:
+        """Return the losses of texts and of what was drawn, each with its share of an error."""
         samples = [self.high] if self.draw is None else [self.high, self.draw]
-        shared = [LossSample(one.losses, error / len(samples), one.unknown) for one in samples]
-        return min(sample.epsilon_upper(delta) for sample in shared)
+        return [replace(one, error=error / len(samples)) for one in samples]
 
     def _find_epsilon(self, delta: float) -> EpsilonAt:
-        upper = self.upper(delta, self.high.error)
-        points = [sample.epsilon_at(delta).point for sample in (self.high, self.draw) if sample is not None]
-        point = min(*points, upper)
-        return EpsilonAt(delta, point, min(self.low.epsilon_lower(delta), point), upper)
+        told = [sample.epsilon_at(delta) for sample in self._share(self.high.error)]
+        upper, known = min(at.upper for at in told), min(at.upper_known for at in told)
+        point = min(*(at.point for at in told), known)
+        return EpsilonAt(delta, point, min(self.low.epsilon_lower(delta), point), upper, known)
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ class LossRow(PlainData):
     rows: npt.NDArray[np.int64]
     """The rows of the plan whose loss is known."""
     supremum: Supremum | None = None
-    """The most that any output can lose; None if it is not known."""
+    """The most that any output can lose between the two texts of a pair of these trials; None if unknown."""
     confirmed: float | None = None
     """What an output loses for sure, by two computations; None if none was made."""
     text: TextLoss | None = None
@@ -169,7 +172,8 @@ class LossRow(PlainData):
     def epsilon_at(self) -> list[EpsilonOf]:
         """Epsilon at the usual deltas, and the trials that its upper end needs."""
         needed = self.sample.trials_for_upper
-        return [EpsilonOf(at.delta, at.point, at.lower, at.upper, needed(at.delta)) for at in self.epsilons]
+        ends = [(at, (at.point, at.lower, at.upper, at.upper_known)) for at in self.epsilons]
+        return [EpsilonOf(at.delta, *told, needed(at.delta)) for at, told in ends]
 
     @property
     def quantiles(self) -> dict[str, Unbounded]:

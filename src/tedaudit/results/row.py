@@ -87,9 +87,17 @@ class Row:
         counts, parts = self._answers_right()
         return replace(self, counts=counts, parts=parts).bound(error)
 
-    def fresh_trials(self, error: float) -> int | None:
-        """Return the trials of a new run in which the claim would be in reach at this error."""
-        return self.trials_to_show(*self._aim(), error / self.shares)
+    def fresh_trials(self, aim: tuple[float, float], error: float, run_error: float) -> int | None:
+        """Return the trials of a new run with this error that could show more than an epsilon at a delta.
+
+        `error` is what this row has of it. Few trials have all of that: there is none for the most certain of
+        them.
+        """
+        few = self.trials_to_show(*aim, error)
+        if few is None or not self.estimator.may_abstain:
+            return few
+        has_parts = find_sizes(few, self.counts.candidates, self.slack, run_error)
+        return self.trials_to_show(*aim, error / 2) if has_parts else few
 
     def trials_to_show(self, epsilon: float, delta: float, error: float) -> int | None:
         """Return the trials of a new run in which all trials together could show more than an epsilon."""

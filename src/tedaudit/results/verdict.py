@@ -149,8 +149,8 @@ _EXPLAINED = {
         "are not those that were judged."
     ),
     Decision.OUT_OF_REACH: (
-        "Out of reach: the claim is so large that no attack could have refuted it in these trials, not even "
-        "one that is always right."
+        "Out of reach: the claim is so large that no number of right guesses in these trials could have "
+        "refuted it."
     ),
     Decision.NO_CLAIM: "No claim: nothing is promised for a whole text.",
 }

@@ -26,8 +26,9 @@ function lossTraces(rows, findings) {
     y: [...believed.map((row) => onAxis(row.upper ?? most)), ...[...believed].reverse().map((row) => onAxis(row.lower ?? most))],
     line: { width: 0 }, fillcolor: "rgba(128,128,128,.25)" };
   const traces = [band, curve("claim", "claim", { line: { color: variable("--quiet"), dash: "dash", width: 2 }, marker: { symbol: "line-ew-open", size: 11 } }),
-    curve("most that a pair can lose", "supremum", { line: { color: ink, dash: "dot", width: 2 }, marker: { symbol: "line-ew-open", size: 11 } }),
+    curve("most that a drawn pair can lose", "supremum", { line: { color: ink, dash: "dot", width: 2 }, marker: { symbol: "line-ew-open", size: 11 } }),
     curve(`loss of what was drawn, at delta ${data.losses.delta}`, "point", { line: { color: ink, width: 2.5 }, marker: { size: 7, color: ink } }),
+    curve("median loss of what was drawn", "median", { mode: "markers", marker: { size: 9, color: ink, symbol: "line-ew-open" } }),
     curve(`loss of the text, at delta ${data.losses.delta}`, "text", { line: { color: ink, dash: "dashdot", width: 2 }, marker: { size: 7, color: ink } })];
   distinct(findings.map((finding) => finding.attack)).forEach((attack, number) => {
     const mine = join(findings.filter((finding) => finding.attack === attack).map((finding) => ({ x: finding.epsilon ?? 1, finding })).sort((a, b) => a.x - b.x));
@@ -58,17 +59,20 @@ function sandwich({ plan, mechanism }) {
     margin: narrow.matches ? { l: 52, r: 16, t: 150, b: 52 } : { l: 64, r: 24, t: 70, b: 56 },
     height: narrow.matches ? 500 : 480,
   });
-  const slacks = rows.map((row) => row.slack).filter((value) => value !== null);
+  const slacks = rows.map((row) => row.slack).filter((value) => value);  // none if the loss is infinite
   const upTo = (value) => counted(Math.ceil(value * 10 - 0.02) / 10);
   const ends = distinct([Math.min(...slacks), Math.max(...slacks)].map(upTo)).join(" to ");
   const refuted = rows.filter((row) => row.refuted).map((row) => epsilonName(row.epsilon));
   byId("loss-caption").textContent = "Between an attack and the loss lies what a stronger attack could still find. "
-    + "The loss is an average over these pairs of texts at one delta, and a single pair may lose more. A claim is for any two texts, at a delta of its own. "
+    + `The loss is the least epsilon that holds at delta ${data.losses.delta} on average over these pairs of texts. It is no mean: unless it is 0, at least 1 output in ${Math.round(1 / data.losses.delta)} loses more, and single pairs may. `
+    + "A claim is for any two texts, at a delta of its own. "
     + (rows.some((row) => row.text !== null) ? "The loss of the text is what whoever knows the mechanism learns by reading alone. " : "")
-    + (rows.some((row) => row.supremum !== null) ? "The dotted line is the most that any output can tell between two of these texts. " : "")
+    + (rows.some((row) => row.supremum !== null) ? "The dotted line is the most that any output can tell between the two texts of a pair that was drawn; other pairs of the same texts may lose more. " : "")
     + (slacks.length ? `The claim is at most ${ends} times as large as what the worst of these pairs loses at the claim's delta (slack). ` : "")
     + (refuted.length ? `Refuted at epsilon ${refuted.join(", ")}: the guesses there do not fit the likelihoods, so no loss is drawn. ` : "")
-    + `The band holds the loss with its error. What is infinite or unknown is not drawn.${apart ? APART : ""}`;
+    + "The band holds the loss with its error. "
+    + (rows.some((row) => row.unknown) ? "Outputs without a likelihood, such as failed rewrites, may tell more than all others: the line is as if they told nothing, the upper end of the band as if they told all. " : "")
+    + `What is infinite or not known is not drawn.${apart ? APART : ""}`;
   byId("loss-chart").setAttribute("aria-label",
     `${mechanism}: claim, loss and lower bounds of attacks against nominal epsilon. The table of losses has the same numbers.`);
 }

@@ -49,7 +49,9 @@ ROW = (
     "claim.actual as claim_actual, claim.total as claim_total, claim.total_delta as claim_total_delta"
 )
 """A finding as one row of a table: what is nested in summary.json has a prefix."""
-_FIGURES = ("point", "lower", "upper", "impossible", "mean", "median", "largest", "most_possible")
+_FIGURES = (
+    "point", "lower", "upper", "upper_known", "impossible", "mean", "median", "largest", "most_possible",
+)  # fmt: skip
 _LIST: Any = list  # of types that are made here, which mypy does not know
 _DICT: Any = dict
 _LITERAL: Any = Literal
@@ -116,8 +118,9 @@ class LossAt(PlainData):
     in_json: ClassVar[str] = (
         "row.finding.plan, row.finding.label as mechanism, row.finding.epsilon, "
         "row.finding.claim.epsilon as claim_epsilon, row.finding.claim.unit as claim_unit, "
-        "row.finding.claim.total as claim_total, at.delta, at.point, at.lower, at.upper, row.sample.error, "
-        "row.sample.trials, row.sample.unknown, row.impossible, row.sample.mean, row.median, row.largest, "
+        "row.finding.claim.total as claim_total, at.delta, at.point, at.lower, at.upper, at.upper_known, "
+        "row.sample.error, row.sample.trials, row.sample.unknown, row.impossible, row.sample.mean, "
+        "row.median, row.largest, "
         "row.supremum.largest as most_possible, row.slack.at_most as slack, row.slack.delta as slack_delta, "
         "refuted"
     )

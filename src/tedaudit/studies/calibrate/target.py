@@ -96,18 +96,20 @@ class Target(PlainData):
     def straighten(self, value: float) -> float:
         """Return a measured value on the scale on which curves are straighter: the log-odds of a success.
 
-        What lies far above the target is brought near: an infinite loss and a success of 1 have a place too.
+        What lies far above the target is brought near: an infinite loss and a success of 1 have a place too,
+        and so has a loss that is not known.
         """
         if self.is_loss:
-            return min(value, 4 * self.value + 1)
+            most = 4 * self.value + 1
+            return most if math.isnan(value) else min(value, most)
         top = 1 - (1 - self.level) / 20
         share = min(max(value, 1e-3), top)
         return math.log(share / (1 - share))
 
     def show(self, value: float) -> str:
         """Return a measured value as text."""
-        if math.isinf(value):
-            return "infinite"
+        if not math.isfinite(value):
+            return "not known" if math.isnan(value) else "infinite"
         return f"{value:.2f}" if self.is_loss else f"{value:.4f}"
 
 
