@@ -1,4 +1,4 @@
-"""I ship a rewriter and want a gate: `pytest examples/test_gate.py` audits two of them, and two versions of one."""
+"""I ship a rewriter and want a gate: `pytest examples/test_gate.py` audits two, and two versions of one."""
 
 import random
 
