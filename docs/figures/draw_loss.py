@@ -22,12 +22,12 @@ LEFT, RIGHT, TOP, BOTTOM = 74, 22, 58, 62
 TICKS = (0, 1, 10, 100, 1000)
 AT = 1  # the epsilon, by its place, at which numbers are written on the lines
 LABELS = {
-    "claim": (0, 0, -26), "most": (0, 0, 28), "draw": (-1, -1, 178), "text": (-1, -1, 200),
+    "claim": (0, 0, -76), "most": (-1, -1, 162), "draw": (-1, -1, 178), "text": (-1, -1, 199),
     "known": (-1, -1, -12), "shown": (-1, -1, 74),
 }  # fmt: skip
 """Where the name of a line stands: beside which point, and how far to the right and down."""
 NUMBERS = {
-    "claim": (2, -14), "most": (-8, -10), "draw": (8, 24), "text": (12, 18), "known": (-8, -12),
+    "claim": (2, -14), "most": (-8, 21), "draw": (8, 24), "text": (12, 12), "known": (-8, -12),
     "shown": (-8, -10),
 }  # fmt: skip
 STYLE = """

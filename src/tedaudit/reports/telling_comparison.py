@@ -10,7 +10,7 @@ from tedaudit.reports.page import chart_findings, chart_plans, charts_missing, h
 from tedaudit.reports.redaction import redact_result, rename_labels, rename_plans
 from tedaudit.reports.section import Column, Section, Table, format_number
 from tedaudit.reports.telling_audit import plan_words
-from tedaudit.results.comparison import MARGIN, Agreement, Compared, Comparison, Span
+from tedaudit.results.comparison import Agreement, Compared, Comparison, Span
 from tedaudit.results.findings import Finding
 from tedaudit.results.lineups import Axis, Side
 from tedaudit.store.exported import write_exported
@@ -134,8 +134,8 @@ def _explain_answer(compared: Compared) -> str:
         f"Worse: an attack is right more often than on the reference, at an error of {error} for all "
         "comparisons together. No worse: the upper end of the difference is within the margin, "
         f"each wrong with probability at most {error}. Not told: neither is shown, or nothing is compared. "
-        f"The margin is {compared.margin:g} (--margin; {MARGIN:g} if nobody chose one). Nothing is said of "
-        f"other attacks. Candidates: {names}. "
+        f"The margin is {compared.margin:g} (--margin sets another). Nothing is said of other attacks. "
+        f"Candidates: {names}. "
     )
 
 
