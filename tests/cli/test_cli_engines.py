@@ -50,7 +50,7 @@ def test_rewrites_from_a_folder_are_put_together_with_what_an_engine_does(comman
     "arguments",
     [
         ["loss", "-e", "2", "-t", "30"],
-        ["calibrate", "--target", "0.5", "-a", "lexical", "-t", "100", "--from", "1", "--to", "8"],
+        ["calibrate", "--target", "0.6225", "-a", "lexical", "-t", "100", "--from", "1", "--to", "8"],
     ],
 )
 def test_other_commands_take_an_engine_too(command, arguments):

@@ -166,7 +166,7 @@ def test_a_table_of_an_unfinished_run_says_so_and_of_which_bounds(command, here)
     assert [("the run is not finished" in table) for table in tables] == [False, True, False]
     assert "All bounds are of the kind that holds at every look" in tables[1]
     notes = command("export", "half", "-f", "markdown")[1]
-    assert "bounds of what is not complete come from complete blocks" in notes
+    assert "bounds of what is not finished come from complete blocks" in notes
 
 
 def test_what_is_no_run_is_said(command):

@@ -68,7 +68,7 @@ def test_a_column_from_which_nothing_can_be_learnt_is_told_and_passes_no_gate_in
     assert code == 0
     assert "'ward' has only one class" in " ".join(out.split())
     assert "'ward': not tested: 'ward' has only one class" in " ".join(told.split())
-    assert "no violation found: the bound is 0, not above 1" in told
+    assert "not found above the limit: the bound is 0, not above 1" in told
     assert typed(*both, "--fail-on", "out-of-reach")[0] == 0
     assert "mood F1" in out
     assert "'ward' has only one class" in (tmp_path / "s" / "utility.md").read_text()

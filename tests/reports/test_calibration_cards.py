@@ -169,7 +169,7 @@ def test_an_unknown_mechanism_and_a_run_without_findings_are_refused(made):
     with pytest.raises(SpecError, match=r"no mechanism 'word-r'. Did you mean 'word-rr'\?"):
         calibration_cards(made, "word-r")
     empty = replace(made, findings=())
-    with pytest.raises(SpecError, match="no attack has finished a block yet"):
+    with pytest.raises(SpecError, match="No block of guesses is complete"):
         calibration_cards(empty)
 
 

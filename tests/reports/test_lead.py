@@ -137,7 +137,7 @@ def test_nothing_is_concluded_from_rewrites_that_failed_or_from_no_guess(tmp_pat
     assert failed.tone == "untold"
     spec = {"corpus": {"name": "given", "live": Given(TEXTS)}, "mechanisms": ["identity"], "attacks": []}
     empty = lead(run(parse_spec({**spec, "trials": 10, "out": str(tmp_path / "run")})))
-    assert empty.headline.startswith("No attack has finished a block yet")
+    assert empty.headline.startswith("No block of guesses is complete")
 
 
 def test_an_unfinished_run_says_how_far_it_is_and_one_that_was_not_judged_promises_no_error(copied):

@@ -161,14 +161,14 @@ def test_scores_that_are_not_finite_do_not_break_the_page(tmp_path):
     for trial in list_trials(data):
         assert trial["margin"] is None
         assert [candidate["score"] for candidate in trial["candidates"]] == [0.0, None]
-    assert "not available" in data["cards"]["attacks"][0]["missing"]
+    assert data["cards"]["attacks"][0]["summary"] == Certain.card.summary
 
 
 def test_a_run_without_an_attack_has_a_page_that_says_so(tmp_path):
     spec = {"corpus": {"name": "given", "live": Given(TEXTS)}, "mechanisms": ["identity"], "attacks": []}
     run(parse_spec({**spec, "trials": 10, "out": str(tmp_path / "run")}))
     data = embedded(tmp_path / "run")
-    assert data["lead"]["headline"].startswith("No attack has finished a block yet")
+    assert data["lead"]["headline"].startswith("No block of guesses is complete")
     assert data["findings"] == list_trials(data) == data["strongest"]["rows"] == []
 
 

@@ -116,7 +116,7 @@ def test_a_plan_is_named_if_there_are_several(made, small):
     assert made.plot(known[1])
     with pytest.raises(SpecError, match="There is no plan 'x'"):
         small.plot("x")
-    with pytest.raises(SpecError, match="nothing to draw"):
+    with pytest.raises(SpecError, match="nothing to estimate from"):
         replace(small, findings=()).plot()
 
 

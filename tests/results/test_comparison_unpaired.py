@@ -109,7 +109,7 @@ def test_an_unfinished_run_is_compared_by_what_holds_at_every_look(plain, folder
 def test_a_run_that_has_no_block_yet_is_named(plain, folder):
     begun = stopped(make_spec(folder / "begun", name="begun", attacks=[SharedWords()]), 1)
     shutil.rmtree(begun.root / "guesses", ignore_errors=True)
-    with pytest.raises(SpecError, match="begun' has nothing to compare: no attack has finished a block"):
+    with pytest.raises(SpecError, match="begun' has nothing to compare: no block of guesses is complete"):
         compare_runs([plain, begun])
 
 

@@ -177,11 +177,11 @@ def test_trials_of_a_study_that_was_never_judged_decide_nothing(tmp_path):
 def test_trials_that_are_gone_are_said(tmp_path):
     spec, result = audited_function(tmp_path, leak_one, trials=60)
     find_worst_pairs(result, Study(spec, "pairs"), 2, 300)
-    assert not any("are gone" in note for note in load_run(tmp_path).notes)
+    assert load_run(tmp_path).finished
     shutil.rmtree(tmp_path / "studies")
     gone = load_run(tmp_path)
     assert not gone.violated
-    assert any("trials of the study pairs are gone" in note for note in gone.notes)
+    assert any("fresh trials" in line and "study pairs" in line for line in gone.told_missing)
 
 
 def test_nonsense_is_refused(tmp_path):

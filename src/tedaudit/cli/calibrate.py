@@ -84,10 +84,6 @@ def calibrate(
     The answer is an interval of epsilons for each mechanism, confirmed on fresh trials. It holds for these
     attacks on these texts, and tests no claim.
     """
-    from tedaudit.cli.console import say_redacted, say_unfinished
-    from tedaudit.store.directory import RunDirectory
-    from tedaudit.store.missing import find_missing
-
     flags = {
         "mechanism": mechanism, "corpus": corpus, "attack": attack, "trials": trials, "k": k,
         "lambda_": lambda_, "strategy": strategy, "encoder": encoder, "alpha": alpha, "seed": seed,
@@ -98,8 +94,7 @@ def calibrate(
     if _foresee(settings, asked, (least, most), quiet=quiet, dry_run=dry_run):
         return
     found = run_calibration(settings, asked, (least, most), quiet=quiet)
-    say_unfinished(RunDirectory(found.folder), find_missing(RunDirectory(found.folder)))
-    say_redacted(RunDirectory(found.folder))
+    _say_state(found.folder)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -145,6 +140,18 @@ def run_calibration(
     with progress_bar(quiet=quiet) as progress:
         helpers = {"progress": progress, "announce": (lambda _: None) if quiet else None}
         return calibrate_spec(settings, asked, searched, helpers)
+
+
+def _say_state(folder: str) -> None:
+    """Say on standard error what the run of a calibration lacks, and whether it is redacted."""
+    from tedaudit.cli.console import say_redacted, say_unfinished
+    from tedaudit.store.directory import RunDirectory
+    from tedaudit.store.missing import find_missing
+
+    run = RunDirectory(folder)
+    if run.exists():  # not if no target is in reach, so that nothing was searched
+        say_unfinished(run, find_missing(run))
+        say_redacted(run)
 
 
 def _foresee(
@@ -224,18 +231,9 @@ def frontier(
 
     The same command resumes. Scores lie in OUT-utility, the rest in OUT.
     """
-    from tedaudit.cli.console import (
-        console,
-        progress_bar,
-        say_redacted,
-        say_unfinished,
-        show_defaults,
-        show_section,
-    )
+    from tedaudit.cli.console import console, progress_bar, show_defaults, show_section
     from tedaudit.reports.writers.figures import figures_missing
     from tedaudit.spec.zoo_defaults import list_defaults
-    from tedaudit.store.directory import RunDirectory
-    from tedaudit.store.missing import find_missing
     from tedaudit.studies.frontier.runner import NAME, check_labels, run_frontier
     from tedaudit.studies.frontier.telling import tell
 
@@ -260,9 +258,7 @@ def frontier(
     with progress_bar(quiet=quiet) as progress:
         helpers = {"progress": progress, "announce": (lambda _: None) if quiet else None}
         found = run_frontier(settings, asked, scoring, (least, most), helpers)
-    run = RunDirectory(found.calibrated.folder)
-    say_unfinished(run, find_missing(run))
-    say_redacted(run)
+    _say_state(found.calibrated.folder)
     if as_json:
         print_json(found.to_dict())
         return

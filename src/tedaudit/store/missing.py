@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tedaudit.errors import RunDirectoryError
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import number_rows
-from tedaudit.store.directory import RunDirectory
+from tedaudit.store.directory import REPEATS, RunDirectory
 from tedaudit.store.files import count_rows
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import STUDIES, Tables, noted_studies
@@ -54,7 +54,7 @@ class Missing:
             "own_rewrites": f"rewrites{of} for adversaries",
             "studies": f"fresh trials{of} (study {self.name})",
             "plan": f"plan {self.name}",
-            "corpus": f"the corpus (its split {self.name})",
+            "corpus": f"the corpus ({self.name})",
             "file": f"{self.name}, and with it what it told",
         }[self.kind]
         if self.asked:
@@ -112,11 +112,13 @@ def _list_stored(run: RunDirectory) -> Tables:
 
 
 def _find_basics(run: RunDirectory, tables: Tables) -> Iterator[Missing]:
-    """Yield the splits and plans that are gone, and plans that are shorter than what they were asked for."""
+    """Yield what is gone of the corpus, and plans that are gone or shorter than what they were asked for."""
     manifest = run.manifest()
-    for split in manifest["corpus"]["splits"]:
-        if not (run.root / "corpus" / f"{split}.parquet").is_file():
-            yield Missing("corpus", split)
+    files = {f"{split}.parquet": f"its split {split}" for split in manifest["corpus"]["splits"]}
+    files |= {REPEATS: "which authors share texts"} if manifest["corpus"].get("has_repeats") else {}
+    for name, told in files.items():
+        if not (run.root / "corpus" / name).is_file():
+            yield Missing("corpus", told)
     for plan in manifest["plans"]:
         asked = max((told["asked"] for name, told in tables.items() if _is_of(name, plan)), default=1)
         there = run.count_plan(plan)

@@ -93,7 +93,7 @@ def test_no_name_holds_a_character_that_latex_obeys(name):
 
 
 def test_a_run_without_a_bound_is_a_comment(made):
-    assert "there is no bound" in make_latex(replace(made, findings=()))
+    assert "there is nothing to estimate from" in make_latex(replace(made, findings=()))
 
 
 def compile_latex(text, folder):
