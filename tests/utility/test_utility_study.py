@@ -11,7 +11,7 @@ from tedaudit.seeding import derive
 from tedaudit.store.checksums import seal_json
 from tedaudit.utility.results import compare_scores
 from tedaudit.utility.study import run_study
-from tedaudit.utility.telling import describe_changes
+from tedaudit.utility.telling import describe_changes, tabulate_changes
 from tiny_study import make_study
 
 
@@ -178,6 +178,9 @@ def test_scores_have_the_error_of_the_test_texts(known):
     assert any(
         note.startswith("topic F1, word-rr: rises from epsilon 4 to 10") for note in describe_changes(known)
     )
+    [row] = [row for row in tabulate_changes(known).table.rows if row[:2] == ("topic F1", "word-rr")]
+    assert row[3] == row[6] == pytest.approx(high.mean - low.mean)  # of two epsilons
+    assert 0 < row[4] < row[3] < row[5]
     assert known.to_dict()["rows"][0]["test_error"] == scores(known, "identity")[0].test_error
 
 

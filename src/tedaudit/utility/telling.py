@@ -2,10 +2,11 @@
 
 import textwrap
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from tedaudit.nominal import distinct_epsilons
-from tedaudit.reports.section import Column, Section, Table
+from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import (
     GREY,
     STYLES,
@@ -111,6 +112,28 @@ def describe_changes(result: UtilityResult) -> list[str]:
                 span = f"from epsilon {line[0].epsilon.label} to {line[-1].epsilon.label}"
                 notes.append(f"{task.title}, {label}: {change.told} {span}, {change}")
     return notes
+
+
+_CHANGES = (
+    *_COLUMNS[:3],
+    *(Column(f"change from the {before}{part}", "number") for before in ("smallest epsilon", "epsilon before")
+      for part in ("", ": lower end", ": upper end")),
+)  # fmt: skip
+
+
+def tabulate_changes(result: UtilityResult) -> Section:
+    """Return how scores change with epsilon, with 95% intervals."""
+    rows: list[tuple[Cell, ...]] = []
+    for task in result.tasks:
+        own = [m for m in result if m.task == task.name and m.epsilon.is_given]
+        for label in dict.fromkeys(m.mechanism for m in own):
+            line = sorted((m for m in own if m.mechanism == label), key=lambda m: m.epsilon)
+            for before, after in pairwise(line):
+                changes = [compare_scores(first.scores, after.scores) for first in (line[0], before)]
+                told = [cell for c in changes if c is not None for cell in (c.value, c.low, c.high)]
+                if told:
+                    rows.append((task.title, label, after.epsilon.label, *told))
+    return Section("changes of macro F1 (95% intervals)", Table(_CHANGES, tuple(rows)))
 
 
 # --- The figure: macro F1 against nominal epsilon, one panel per task, as in the paper; needs matplotlib.
