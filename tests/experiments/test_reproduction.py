@@ -122,6 +122,83 @@ def test_models_of_real_size_are_named_and_those_of_the_zoo_are_labelled_so():
     assert found <= {place for entry in ENTRIES.values() for place in entry.references}
 
 
+def list_models(experiment):
+    """Return all models behind an experiment, as its plug-ins name them."""
+    also = experiment.options.get("also", {})
+    given = [
+        *(("mechanism", one) for one in [*experiment.mechanisms, *also.get("mechanisms", [])]),
+        *(("attack", one) for one in experiment.attacks),
+    ]
+    plugins = [build(MechanismSpec.model_validate(one).reference(kind)) for kind, one in given]
+    used = {use.name for plugin in plugins if hasattr(plugin, "models") for use in plugin.models()}
+    options = [experiment.options.get(name) for name in ("encoder", "agreement", "classifier")]
+    return used | {name for name in (experiment.encoder, *options) if name}
+
+
+@pytest.mark.parametrize("zoo", ["on", "off"])
+@pytest.mark.parametrize("name", sorted(PAPER))
+def test_the_paper_s_models_are_named_and_what_stands_in_for_them_is_said(name, zoo, monkeypatch):
+    monkeypatch.setenv("TEDAUDIT_ZOO", zoo)
+    for scale in ("full", "real"):
+        if scale not in scales_of(name):
+            continue
+        experiment = load(name, scale)
+        told = " ".join(experiment.stand_ins)
+        written = json.dumps([experiment.mechanisms, experiment.attacks, experiment.options])
+        models = list_models(experiment)
+        assert models
+        for model in models - {experiment.encoder}:
+            assert model in written or model in told, model
+            if scale == "full":
+                assert not model.startswith("zoo:") or model in told, model
+        if experiment.kind in SHARING or experiment.kind == "convention":
+            assert "all-mpnet-base-v2" in experiment.encoder  # nor is the default's
+
+
+def test_a_page_says_what_stands_in_for_the_paper_s_models():
+    whole = load("fig-llm")
+    page = markdown(Outcome(()), whole)
+    for model in ("zoo:adept", "facebook/bart-base", "gpt2", "zoo:parser", "zoo:triples"):
+        assert re.search(rf"{model}\b.* stands in for", page), model
+    assert "stands in for" not in markdown(Outcome(()), load("fig-llm", "zoo"))
+    dry = CliRunner().invoke(app, ["reproduce", "fig-snr", "--scale", "full", "--dry-run"])
+    assert "zoo:adept stands in for" in " ".join(dry.output.split())
+
+
+def test_a_model_that_is_set_stands_in_for_nothing(tmp_path):
+    own = ["adept.model=mine", "dp-bart.weights=epsilon250.pt", "dp-bart.epsilons=[250]"]
+    experiment = load("fig-llm", assignments=own)
+    page = markdown(Outcome(()), experiment)
+    assert not re.search(r"(zoo:adept|facebook/bart-base)\b.* stands in for", page)
+    assert "gpt2" in " ".join(experiment.stand_ins)
+    assert all(one in page for one in own)
+    assert "--set adept.model=mine" in experiment.command
+    by_name = {one["name"]: one for one in experiment.mechanisms}
+    assert by_name["adept"]["model"] == "mine"
+    assert by_name["dp-bart"]["epsilons"] == [250]
+
+
+def test_a_field_is_set_wherever_its_mechanism_stands():
+    experiment = load("abl-k", "zoo", assignments=["dp-mlm.model=mine", "dp-mlm-sound.model=other"])
+    also = experiment.options["also"]["mechanisms"]
+    assert {one["model"] for one in experiment.mechanisms if one["name"] == "dp-mlm"} == {"mine"}
+    assert [one["model"] for one in also] == ["mine", "other"]
+    attacked = load("fig-llm", assignments=["llm.judge=openai:other@http://127.0.0.1:9/v1"])
+    assert attacked.attacks[0]["judge"].startswith("openai:other")
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("dp-mln.model=x", "Did you mean 'dp-mlm'"), ("model=x", "say whose field"),
+        ("corpus.size=9", "--corpus"), ("dp-mlm", "LABEL.KEY=VALUE"),
+    ],
+)  # fmt: skip
+def test_an_assignment_that_means_nothing_is_explained(assignment, message):
+    with pytest.raises(SpecError, match=message):
+        load("abl-k", "zoo", assignments=[assignment])
+
+
 def test_an_experiment_without_a_scale_says_which_it_has():
     with pytest.raises(SpecError, match=r"'fig-snr' has no scale 'real'\. It has: full, smoke, zoo"):
         load("fig-snr", "real")
@@ -233,8 +310,20 @@ def test_a_dry_run_says_what_would_run_where_and_writes_nothing(tmp_path, monkey
         done = CliRunner().invoke(app, ["reproduce", name, "--scale", "full", "--dry-run"])
         assert done.exit_code == 0, done.output
     done = CliRunner().invoke(app, ["reproduce", "fig-downstream", "--scale", "full", "--dry-run"])
-    assert [line.split()[1] for line in done.output.splitlines() if "dp-st" in line] == ["trustpilot"]
+    assert re.findall(r"(\w+) +│ dp-st +│", done.output) == ["trustpilot"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_command_sets_is_used_and_said(by_command, tmp_path):
+    printed, results = reproduce_by_command(tmp_path, "--set", "dp-mlm.slots=3")
+    assert results != by_command[2]
+    assert json.loads(results)["settings"]["mechanisms"][1]["slots"] == 3
+    assert "dp-mlm.slots=3" in printed
+    page = (tmp_path / "results" / "cross-convention.md").read_text()
+    assert "--trials 10 --set dp-mlm.slots=3`" in page
+    asked = ["reproduce", "fig-snr", "-c", "demo", "--set", "adept.slots=3", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, asked)
+    assert isinstance(done.exception, SpecError) or "slots" in done.output
 
 
 def test_another_engine_reproduces_the_same(by_command, tmp_path):

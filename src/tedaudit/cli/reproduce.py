@@ -1,5 +1,6 @@
 """The command that reproduces a figure or table of the paper."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,6 +29,7 @@ def reproduce(
     trials: Annotated[
         int | None, option(options.STATISTICS, "--trials", "-t", min=1, help="Instead of its own.")
     ] = None,
+    assign: options.Assignments = None,
     out: Annotated[
         Path | None,
         option(options.OUTPUT, "--out", "-o", metavar="FOLDER", help="runs/reproduce/SCALE by default."),
@@ -62,11 +64,11 @@ def reproduce(
     flags = {"engine": engine, "workers": workers, "address": address, "resource": resource}
     chosen = merge_engine(None, flags) or None
     changes = {"corpora": [parse_corpus(name) for name in corpus or []], "trials": trials}
-    definition = load(experiment, scale, changes)
+    definition = load(experiment, scale, changes, assign or [])
     if dry_run:
         show_section(tabulate_plan(definition))
         return
     with progress_bar(quiet=quiet) as progress:
         workspace = Workspace(out or Path("runs") / "reproduce" / scale, progress, chosen, work)
         outcome, files = reproduced(definition, workspace, redact=redact, force=force)
-    show_outcome(outcome, files)
+    show_outcome(replace(outcome, notes=(*definition.remarks, *outcome.notes)), files)

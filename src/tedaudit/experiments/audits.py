@@ -4,7 +4,7 @@ All of them use the run directories that the experiments of a scale share.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from itertools import combinations
 from typing import Any
 
@@ -38,12 +38,25 @@ _EXAMPLES = (
 
 
 def calibrate(experiment: Experiment, workspace: Workspace) -> Outcome:
-    """Return the TeDA bound against nominal epsilon for every corpus, what decoders hide, and losses."""
+    """Return the TeDA bound against nominal epsilon for every corpus, what decoders hide, and losses.
+
+    The option `pair` names two attacks: the first is drawn and described, and it is told whether both rank
+    mechanisms alike.
+    """
     sections, figures, notes = [], {}, []
     losses: list[Pivot] = []
+    pair = experiment.options.get("pair", [])
     for corpus in experiment.corpora:
         name, result = corpus_name(corpus), workspace.audit(experiment, corpus)
         sections.append(by_epsilon(result, f"{name}: TeDA bound"))
+        if pair:
+            by_attack = {
+                attack: [replace(f, attack="") for f in result if f.attack == attack] for attack in pair
+            }
+            rankings = list(list_rankings(by_attack))
+            sections.append(tabulate_rankings(rankings, name))
+            notes += describe_rankings(rankings, name)
+            result = replace(result, findings=tuple(f for f in result if f.attack == pair[0]))
         hidden = post_processing(result)
         if hidden:
             sections.append(_tabulate_hidden(hidden, name))

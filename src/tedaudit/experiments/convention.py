@@ -6,12 +6,13 @@ for a whole text is, with the public cap on the number of draws.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tedaudit.estimators.paired import rank_agreement
 from tedaudit.experiments.definition import Experiment, Outcome, Workspace, corpus_name
 from tedaudit.experiments.probe_inputs import Subject, subjects
 from tedaudit.nominal import Nominal
@@ -45,6 +46,7 @@ def convert_units(experiment: Experiment, workspace: Workspace) -> Outcome:
         factors = [_find_factors(finding, result, plans[finding.plan], lengths) for finding in result]
         rows = [_build_row(finding, *both) for finding, both in zip(result, factors, strict=True)]
         sections.append(Section(f"{name}: one scale", Table(_COLUMNS, tuple(rows))))
+        sections += _rank_at_one_epsilon(result, [sentence for sentence, _ in factors], name)
         averages = ", ".join(f"{label} {tokens:.1f}" for label, tokens in lengths.items())
         notes.append(
             f"{name}: tokens a text on average, as each mechanism cuts it, with a mark of the end where its "
@@ -56,6 +58,46 @@ def convert_units(experiment: Experiment, workspace: Workspace) -> Outcome:
             if scaled:
                 figures[f"{name}-{kind}"] = figure(scaled, axis, "TeDA bound")
     return Outcome(tuple(sections), figures, tuple(notes))
+
+
+def _rank_at_one_epsilon(
+    result: AuditResult, factors: Sequence[float | None], name: str
+) -> Iterator[Section]:
+    """Yield bounds where whole texts have one epsilon, and how similar that ranks mechanisms to nominal ones.
+
+    Between the epsilons that were tried a bound is read off a straight line, over the logarithm of epsilon.
+    """
+    curves: dict[tuple[str, str], dict[float, float]] = {}
+    nominal: dict[tuple[str, str], dict[float, float]] = {}
+    for finding, factor in zip(result, factors, strict=True):
+        key = finding.attack, finding.label
+        if finding.epsilon.is_given and factor:
+            nominal.setdefault(key, {})[float(finding.epsilon)] = finding.bound.lower
+            curves.setdefault(key, {})[finding.epsilon * factor] = finding.bound.lower
+    low = max((min(curve) for curve in curves.values()), default=0.0)
+    high = min((max(curve) for curve in curves.values()), default=0.0)
+    epsilons = [e for e in sorted({e for curve in nominal.values() for e in curve}) if low <= e <= high]
+    if not epsilons:
+        return
+    bounds = {key: [_read_off(curve, e) for e in epsilons] for key, curve in curves.items()}
+    columns = (_COLUMNS[3], _COLUMNS[0], *(Column(f"{e:g}", "number") for e in epsilons))
+    rows: tuple[tuple[Cell, ...], ...] = tuple((*key, *values) for key, values in bounds.items())
+    title = f"{name}: TeDA bound at one epsilon of a whole text (x sentence tokens)"
+    yield Section(title, Table(columns, rows))
+    taus: list[tuple[Cell, ...]] = []
+    for attack in dict.fromkeys(attack for attack, _ in bounds):
+        for place, epsilon in enumerate(epsilons):
+            known = [key for key in bounds if key[0] == attack and epsilon in nominal[key]]
+            pair = [bounds[key][place] for key in known], [nominal[key][epsilon] for key in known]
+            taus.append((attack, epsilon, rank_agreement(*pair)))
+    columns = (_COLUMNS[3], Column("epsilon", "number", 0), Column("tau", "number", 0))
+    title = f"{name}: Kendall's tau to the ranking at equal nominal epsilons"
+    yield Section(title, Table(columns, tuple(taus)))
+
+
+def _read_off(curve: Mapping[float, float], epsilon: float) -> float:
+    known = sorted(curve)
+    return float(np.interp(math.log(epsilon), [math.log(e) for e in known], [curve[e] for e in known]))
 
 
 def _measure_lengths(experiment: Experiment, result: AuditResult) -> dict[str, float]:

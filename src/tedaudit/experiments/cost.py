@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tedaudit.estimators import DEFAULT_ESTIMATOR, find_estimator
-from tedaudit.experiments.definition import Experiment, corpus_name
+from tedaudit.experiments.definition import AUDITS, Experiment, corpus_name
 from tedaudit.forecast.forecast import Forecast, plan_audit
 from tedaudit.reports.section import Column, Section, Table
 from tedaudit.spec.model import MechanismSpec, PluginSpec
 
-AUDITS = frozenset({"calibration", "ablation", "convention", "complementarity"})
-"""Kinds of experiments that are audits; others look at a few texts, or train classifiers."""
 _TIMED = {
     "corpus": {"name": "demo", "size": 200}, "epsilons": [10, 1000], "plans": [{"k": 2, "lambda": 0}],
     "trials": 200,
@@ -94,7 +92,8 @@ def tabulate_plan(experiment: Experiment) -> Section:
             for one in map(_as_mapping, experiment.mechanisms_on(corpus))
         ]
     titled = [(corpus, one.get("label", one["name"]), *counts) for corpus, one, *counts in rows]
-    return Section(f"{experiment.id} at scale {experiment.scale}", Table(_PLAN, tuple(titled)))
+    title = f"{experiment.id} at scale {experiment.scale}"
+    return Section(title, Table(_PLAN, tuple(titled)), sentences=experiment.remarks)
 
 
 def count_rewrites(experiment: Experiment) -> int | None:

@@ -2,11 +2,13 @@
 
 The file itself is the experiment as in the paper (`full`); `zoo`, `real` and `smoke` override what they name:
 corpora and models that are available offline, or with `tedaudit models get`, fewer trials and epsilons. Not
-every experiment has the scale `real`.
+every experiment has the scale `real`. `models.yaml` names the models of `full` and `real` where a definition
+names none, and says what stands in for those of the paper that cannot be had.
 """
 
 import shlex
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -21,6 +23,7 @@ from tedaudit.execution.engines.opening import Wanted
 from tedaudit.execution.runner import Progress
 from tedaudit.reports.section import Section
 from tedaudit.results.findings import AuditResult
+from tedaudit.spec.flags import assign_plugin_field
 from tedaudit.spec.model import AuditSpec, parse_spec
 
 Scale = Literal["full", "real", "zoo", "smoke"]
@@ -28,6 +31,8 @@ Kind = Literal[
     "calibration", "ablation", "convention", "complementarity", "examples", "variance", "tokenization",
     "noise", "first-token", "downstream",
 ]  # fmt: skip
+AUDITS = frozenset({"calibration", "ablation", "convention", "complementarity"})
+"""Kinds of experiments that are audits; others look at a few texts, or train classifiers."""
 GRID = (0.1, 0.5, 1.0, 10.0, 50.0, 100.0, 250.0, 750.0, 1000.0, 2500.0)
 """The epsilons of the paper."""
 
@@ -40,7 +45,6 @@ class Experiment(BaseModel):
     id: str
     title: str
     paper: str = Field(description="Where the paper shows it.")
-    claim: str = Field(default="", description="What the paper says the experiment shows.")
     kind: Kind
     corpora: list[Any] = Field(default_factory=list)
     mechanisms: list[Any] = Field(default_factory=list)
@@ -57,11 +61,19 @@ class Experiment(BaseModel):
     options: dict[str, Any] = Field(default_factory=dict, description="Settings of this kind only.")
     scale: Scale = "full"
     changed: tuple[str, ...] = Field(default=(), description="Settings changed by the caller.")
+    assigned: tuple[str, ...] = Field(default=(), description="Fields set by the caller, as LABEL.KEY=VALUE.")
+    stand_ins: tuple[str, ...] = Field(default=(), description="What is in the place of the paper's models.")
 
     def mechanisms_on(self, corpus: Any, among: Sequence[Any] | None = None) -> list[Any]:
         """Return the mechanisms, all or some, that run on a corpus."""
         name, some = corpus_name(corpus), self.mechanisms if among is None else among
         return [one for one in some if name in self.only.get(_title(one), [name])]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader must know of its models: what stands in for the paper's, and what was set."""
+        own = (f"Set by the caller: {', '.join(self.assigned)}.",) if self.assigned else ()
+        return *self.stand_ins, *own
 
     @property
     def command(self) -> str:
@@ -72,6 +84,8 @@ class Experiment(BaseModel):
             words += ["--corpus", str(plugin.get("path") or plugin["name"])]
         if "trials" in self.changed:
             words += ["--trials", str(self.trials)]
+        for assignment in self.assigned:
+            words += ["--set", assignment]
         return shlex.join(words)
 
 
@@ -88,13 +102,22 @@ def scales_of(name: str) -> list[Scale]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    file = resources.files("tedaudit.experiments") / "definitions" / f"{name}.yaml"
+    return _read_yaml(f"definitions/{name}.yaml")
+
+
+def _read_yaml(path: str) -> dict[str, Any]:
+    file = resources.files("tedaudit.experiments").joinpath(*path.split("/"))
     found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     return found
 
 
-def load(name: str, scale: str = "full", changes: Mapping[str, Any] | None = None) -> Experiment:
-    """Return an experiment at a scale, with the caller's changes on top."""
+def load(
+    name: str,
+    scale: str = "full",
+    changes: Mapping[str, Any] | None = None,
+    assignments: Sequence[str] = (),
+) -> Experiment:
+    """Return an experiment at a scale, with the caller's changes and LABEL.KEY=VALUE assignments on top."""
     if name not in names():
         raise SpecError(
             f"There is no experiment '{name}'.{did_you_mean(name, names())} There are: {join_names(names())}."
@@ -106,15 +129,63 @@ def load(name: str, scale: str = "full", changes: Mapping[str, Any] | None = Non
     whole = _read(name)
     scales = whole.pop("scales", {})
     given = {key: value for key, value in (changes or {}).items() if value not in (None, [], ())}
+    settings = deepcopy({**whole, **scales.get(scale, {}), **given})
+    _assign(settings, assignments)
+    told = _name_models(settings, scale) if scale in _NAMED else ()
     try:
-        settings = {**whole, **scales.get(scale, {}), **given}
         mechanisms, only = _split_corpora(settings.get("mechanisms", []))
-        own = {"id": name, "scale": scale, "changed": tuple(given), "mechanisms": mechanisms, "only": only}
+        own = {
+            "id": name, "scale": scale, "changed": tuple(given), "mechanisms": mechanisms, "only": only,
+            "assigned": tuple(assignments), "stand_ins": told,
+        }  # fmt: skip
         return Experiment(**{**settings, **own})
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(str(part) for part in problem["loc"])
         raise SpecError(f"Experiment '{name}', {place}: {problem['msg']}.") from error
+
+
+def _assign(settings: dict[str, Any], assignments: Sequence[str]) -> None:
+    """Set fields of plug-ins, also where an experiment tries more settings of the same."""
+    also = settings.get("options", {}).get("also", {})
+    for assignment in assignments:
+        if assignment.startswith("corpus."):
+            raise SpecError(f"--set {assignment}: an experiment's corpora are named by --corpus.")
+        missed = []
+        for part in (settings, also) if also else (settings,):
+            try:
+                assign_plugin_field(part, assignment)
+            except SpecError as error:
+                missed.append(error)
+        if len(missed) == 1 + bool(also):
+            raise missed[0]
+
+
+_NAMED = ("full", "real")  # scales whose models are named: no default, which the zoo may change, is left
+
+
+def _name_models(settings: dict[str, Any], scale: str) -> tuple[str, ...]:
+    """Name the models that mechanisms leave open, and return what stands in for the paper's."""
+    models = _read_yaml("models.yaml")
+    if scale == "full" and settings["kind"] in AUDITS:
+        settings.setdefault("encoder", models["encoder"])
+    told: dict[str, None] = {}
+    for part in (settings, settings.get("options", {}).get("also", {})):
+        part["mechanisms"] = [
+            _name_fields(one, models["mechanisms"], told) for one in part.get("mechanisms", [])
+        ]
+    return tuple(told)
+
+
+def _name_fields(given: Any, known: Mapping[str, Any], told: dict[str, None]) -> Any:
+    """Return a mechanism with the models of the paper, or what stands in for them, where it names none."""
+    mechanism = dict(given) if isinstance(given, Mapping) else {"name": given}
+    own = known.get(mechanism["name"], {"fields": {}})
+    named = {**own["fields"], **mechanism}
+    for stand_in in own.get("stand_ins", []):
+        if all(named.get(field) == own["fields"].get(field) for field in stand_in["of"]):
+            told[stand_in["says"]] = None
+    return {**mechanism, **named}
 
 
 def corpus_name(corpus: Any) -> str:

@@ -49,14 +49,14 @@ class Ranking:
 
 
 def list_rankings(by_setting: Mapping[str, Sequence[Finding]]) -> Iterator[Ranking]:
-    """Yield the rankings of mechanisms under every two settings, per attack and epsilon."""
+    """Yield the rankings of mechanisms under every two settings, per attack, if it is named, and epsilon."""
     for (first, before), (second, after) in combinations(by_setting.items(), 2):
         indexed = [{(f.attack, f.epsilon, f.label): f for f in findings} for findings in (before, after)]
         for attack, epsilon in sorted({(a, e) for a, e, _ in indexed[0] if e.is_given}):
             keys = [key for key in indexed[0] if key[:2] == (attack, epsilon) and key in indexed[1]]
             if len(keys) > 1:
                 sides = [[side[key] for key in keys] for side in indexed]
-                yield Ranking(f"{first} and {second}, {attack}", epsilon, *sides)
+                yield Ranking(", ".join(filter(None, (f"{first} and {second}", attack))), epsilon, *sides)
 
 
 def tabulate_rankings(rankings: Sequence[Ranking], name: str) -> Section:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tedaudit.errors import ModelError
 from tedaudit.experiments.audits import ablate, calibrate, compare_attacks
+from tedaudit.experiments.claims import judge, tell_claims
 from tedaudit.experiments.convention import convert_units
 from tedaudit.experiments.definition import Experiment, Outcome, Scale, Workspace, corpus_name
 from tedaudit.experiments.probe_first_token import first_token
@@ -28,7 +29,7 @@ from tedaudit.store.files import make_folders
 from tedaudit.utility.results import caption
 from tedaudit.utility.settings import parse_utility
 from tedaudit.utility.study import run_study
-from tedaudit.utility.telling import describe_changes, figure, tell, tell_lacks
+from tedaudit.utility.telling import figure, tabulate_changes, tell, tell_lacks
 
 _ZOO = "pip install tedaudit-zoo"
 
@@ -49,8 +50,9 @@ def train_on_rewrites(experiment: Experiment, workspace: Workspace) -> Outcome:
         )  # fmt: skip
         result = run_study(spec, workspace.progress)
         sections += [replace(section, title=f"{name}: macro F1", sentences=()) for section in tell(result)]
-        told = (*tell_lacks(result), *describe_changes(result))
-        notes += [caption(result), *(f"{name}: {note}" for note in told)]
+        changes = tabulate_changes(result)
+        sections += [replace(changes, title=f"{name}: {changes.title}")] if changes.table.rows else []
+        notes += [caption(result), *(f"{name}: {note}" for note in tell_lacks(result))]
         if not figures_missing():
             figures[name] = figure(result)
     return Outcome(tuple(sections), figures, tuple(notes))
@@ -82,6 +84,9 @@ def reproduce(
     check_files(experiment, folder, force=force)
     with _name_zoo(experiment.scale):
         outcome = name_models(MAKERS[experiment.kind](experiment, workspace), experiment)
+    if experiment.scale != "smoke":  # which shows that it works, and nothing of the paper
+        judged = judge(_describe_page(outcome, experiment, redact=False))
+        outcome = replace(outcome, sections=(tell_claims(judged), *outcome.sections))
     written = write_outcome(outcome, experiment, folder, redact=redact, force=force)
     return outcome.redact() if redact else outcome, written
 
@@ -116,19 +121,24 @@ def write_outcome(
     shown = outcome.redact() if redact else outcome
     make_folders(folder, None)
     write(written[0], markdown(shown, experiment).encode())
-    content = {
+    content = _describe_page(shown, experiment, redact=redact)
+    write(written[1], json.dumps(content, indent=1, ensure_ascii=False).encode())
+    for name, drawn in outcome.figures.items():
+        written += save_figure(drawn, folder / f"{experiment.id}-{name}", write=write)
+    return written
+
+
+def _describe_page(outcome: Outcome, experiment: Experiment, *, redact: bool) -> dict[str, Any]:
+    """Return what is written as JSON."""
+    return {
         "experiment": experiment.id, "scale": experiment.scale, "title": experiment.title,
         "settings": _list_settings(experiment, redact=redact), "notes": list(outcome.notes),
         "tables": [
             {"title": section.title, "caption": section.reading, "headings": section.table.headings,
              "rows": [[_drop_infinite(cell) for cell in row] for row in section.table.rows]}
-            for section in shown.sections
+            for section in outcome.sections
         ],
     }  # fmt: skip
-    write(written[1], json.dumps(content, indent=1, ensure_ascii=False).encode())
-    for name, drawn in outcome.figures.items():
-        written += save_figure(drawn, folder / f"{experiment.id}-{name}", write=write)
-    return written
 
 
 def _name_tables(experiment: Experiment, folder: Path) -> list[Path]:
@@ -141,8 +151,8 @@ def markdown(outcome: Outcome, experiment: Experiment) -> str:
         f"# {experiment.id}: {experiment.title}",
         f"`{experiment.command}` ({experiment.paper})",
     ]
-    if experiment.claim:
-        parts.append(f"The paper: {experiment.claim}")
+    if experiment.remarks:
+        parts.append(markdown_list(experiment.remarks))
     parts += [write_section(section, 3).rstrip() for section in outcome.sections]
     names = [f"![{name}]({experiment.id}-{name}.png)" for name in outcome.figures]
     notes = markdown_list(outcome.notes)

@@ -196,7 +196,13 @@ def _assign(settings: dict[str, Any], assignment: str) -> None:
     if label == "corpus":
         corpus = _as_mapping(settings.get("corpus", "demo"))
         settings["corpus"] = {**corpus, key: parse_field(assignment, raw, "corpus", corpus.get("name"), key)}
-        return
+    else:
+        assign_plugin_field(settings, assignment, more=("corpus",))
+
+
+def assign_plugin_field(settings: dict[str, Any], assignment: str, more: Sequence[str] = ()) -> None:
+    """Set a field of a mechanism or an attack; `more` are the other labels that an error names."""
+    label, key, raw = _split(assignment)
     known: list[str] = []
     for kind, group in _GROUPS.items():
         entries = [_as_mapping(entry) for entry in _as_list(settings.get(group))]
@@ -206,7 +212,7 @@ def _assign(settings: dict[str, Any], assignment: str) -> None:
             entry[key] = parse_field(assignment, raw, kind, entry.get("name"), key)
             settings[group] = entries
             return
-    raise _explain_unknown(assignment, label, [*known, "corpus"])
+    raise _explain_unknown(assignment, label, [*known, *more])
 
 
 def _split(assignment: str) -> tuple[str, str, str]:
