@@ -142,7 +142,7 @@ def run_calibration(
         return calibrate_spec(settings, asked, searched, helpers)
 
 
-def _say_state(folder: str) -> None:
+def _say_state(folder: Path) -> None:
     """Say on standard error what the run of a calibration lacks, and whether it is redacted."""
     from tedaudit.cli.console import say_redacted, say_unfinished
     from tedaudit.store.directory import RunDirectory
