@@ -19,6 +19,7 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.file_list import SHOWN
 from tedaudit.utility.study import run_study
 from tedaudit.utility.study_folder import write_study
+from tiny_models import save_roberta
 from tiny_study import make_study
 
 TEXT = sentences(40)[0]
@@ -38,7 +39,15 @@ def made(tmp_path_factory):
     """A run directory with everything that commands put into it, made with an ordinary umask."""
     before = os.umask(0o022)
     try:
-        settings = {"mechanisms": ["identity", {"name": "word-rr", "slots": 4}], "attacks": ATTACKS}
+        top = tmp_path_factory.mktemp("given")
+        rows = [f"{text},{'ab'[n % 2]}" for n, text in enumerate([*sentences(40), *sentences(39)])]
+        (top / "texts.csv").write_text("\n".join(["text,author", *rows]))
+        mlm = {"name": "dp-mlm", "model": str(save_roberta(top / "mlm")), "slots": 3, "low": -2, "high": 2}
+        settings = {
+            "mechanisms": ["identity", {"name": "word-rr", "slots": 4}, mlm], "attacks": ATTACKS,
+            "plans": [{"k": 2, "lambda": 0}, {"k": 2, "author": "author"}],
+            "corpus": {"name": "files", "path": str(top / "texts.csv")},
+        }  # fmt: skip
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(tmp_path_factory.mktemp("made"))
             out = run(make_spec("", **settings)).folder.absolute()  # a folder of its own
