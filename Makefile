@@ -2,6 +2,7 @@
 # make check  while you work: ruff, mypy and the tests that take no model, in a minute or so
 # make test   everything that is tested, with real models
 # make test-all  the same, and what repeats it: a kill at every file, more draws, every recipe and variant
+# make golden the rows that runs of every kind have, written again; KINDS=word for those with the word in their name
 # make lint   ruff and mypy
 # make docs   the documentation as a site, in build/site
 
@@ -15,7 +16,7 @@ SEVERAL := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 FAST := $(addprefix tests/,batches plans spec test_errors.py test_layers.py test_nominal.py \
 	test_paths.py test_seeding.py test_types.py)
 
-.PHONY: demo check test test-all lint docs clean
+.PHONY: demo check test test-all golden lint docs clean
 
 demo: $(VENV)/.models
 	$(BIN)/tedaudit run --loss --out runs/demo
@@ -28,6 +29,9 @@ test: $(VENV)/.test
 
 test-all: $(VENV)/.test
 	$(PYTEST) $(SEVERAL) --durations=25 --all
+
+golden: $(VENV)/.test
+	GOLDEN=1 $(PYTEST) tests/golden $(if $(KINDS),-k '$(KINDS)')
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check
