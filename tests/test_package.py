@@ -264,7 +264,7 @@ def test_the_wheel_holds_every_module_the_types_and_the_words(wheel):
     assert wanted <= names
     assert "tedaudit/py.typed" in names
     assert "tedaudit/mechanisms/public_words.txt" in names
-    assert "tedaudit/corpora/demo_phrases.txt" in names
+    assert "tedaudit/corpora/demo.csv.gz" in names
     assets = {
         path.relative_to(SOURCE.parent).as_posix() for path in (SOURCE / "reports" / "assets").iterdir()
     }
