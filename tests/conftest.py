@@ -36,6 +36,11 @@ BLANK = {
 }  # fmt: skip
 """Folders and files of tests that never look at the page of a run."""
 
+_BROWSER = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
+
 gc.disable()  # until all files are imported: a fifth of that time was spent on looking for garbage
 os.environ["TEDAUDIT_ZOO"] = "off"
 if ROOT in os.environ:  # before tests are imported; worker processes inherit the other name
@@ -50,6 +55,20 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="every file and recipe: `make test-all`")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser without a window; tests are skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip("chromium is not installed")
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=program, args=_BROWSER)
+        yield found
+        found.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,12 @@
 """Texts and labels that are hard to print or tell too much, and ways to read the page of a run."""
 
+import io
 import json
+import re
+from html import unescape
 from html.parser import HTMLParser
+
+import pytest
 
 NASTY = "</script><script>alert(1)</script> \"quoted\" 'too' & <!-- \u2028"
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
@@ -53,3 +58,19 @@ def list_trials(data):
                 "candidates": candidates,
             })  # fmt: skip
     return trials
+
+
+def read_words(document, page=None):
+    """Return what a reader of a printable document, or of one of its pages, sees, its spaces as one."""
+    shown = document if page is None else document.split("<section>")[page]
+    return " ".join(unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", shown, flags=re.DOTALL)).split())
+
+
+def count_sheets(browser, document):
+    """Return on how many sheets a real browser prints a document."""
+    pypdf = pytest.importorskip("pypdf")
+    tab = browser.new_page()
+    tab.set_content(document)
+    printed = tab.pdf(prefer_css_page_size=True)
+    tab.close()
+    return len(pypdf.PdfReader(io.BytesIO(printed)).pages)

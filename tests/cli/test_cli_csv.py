@@ -82,7 +82,7 @@ def test_what_is_found_in_a_run_or_a_table_is_written_without_a_formula(command,
     assert any(f"'{text}" in cells for text in TEXTS)
     rows = [f"={i},{text},{text}" for i, text in enumerate(TEXTS)]
     (here / "own.csv").write_text("\n".join(["id,original,rewrite", *rows]))
-    assert command("link", "own.csv", "--texts", "--no-pdf", "-q", "-o", "study")[0] == 0
+    assert command("link", "own.csv", "--texts", "--no-committee", "-q", "-o", "study")[0] == 0
     assert formulas(here / "study" / "records.csv") == []
     assert "'=0" in read_cells(here / "study" / "records.csv")
 
@@ -144,7 +144,7 @@ def test_no_table_of_a_run_or_a_study_is_cut_where_a_text_breaks_a_line(command,
     assert len(read_everywhere((here / "records.csv").read_bytes())) > 20
     pairs = [{"id": row, "original": text, "rewrite": text} for row, text in enumerate(NASTY)]
     (here / "own.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in pairs))
-    assert command("link", "own.jsonl", "--texts", "--no-pdf", "-q", "-o", "study")[0] == 0
+    assert command("link", "own.jsonl", "--texts", "--no-committee", "-q", "-o", "study")[0] == 0
     [names, *rows] = read_everywhere((here / "study" / "records.csv").read_bytes())
     assert len(rows) == len(NASTY)
     assert {row[names.index("original")].replace("'", "") for row in rows} == {

@@ -43,40 +43,38 @@ def test_a_strangers_table_is_linked_offline_with_worst_records_by_id(release, t
     assert {row["id"] for row in rows} == {f"p{number}" for number in range(120)}
     assert rows[0]["id"] in out
     assert not any(text in out for text in TEXTS)
-    pytest.importorskip("matplotlib")
-    assert (release / "runs" / "pairs-link" / "committee.pdf").is_file()
+    assert (release / "runs" / "pairs-link" / "committee.html").is_file()
 
 
 def test_a_document_of_earlier_figures_does_not_stay_beside_others(release, typed):
-    pytest.importorskip("matplotlib")
-    document = release / "study" / "committee.pdf"
+    document = release / "study" / "committee.html"
     assert typed(*PAIRS, "-o", "study")[0] == 0
     assert document.is_file()
-    assert typed(*PAIRS, "-o", "study", "--no-pdf", "--seed", "5")[0] == 0
+    assert typed(*PAIRS, "-o", "study", "--no-committee", "--seed", "5")[0] == 0
     assert not document.exists()
 
 
 def test_what_a_file_holds_is_told(release, typed):
-    out = " ".join(typed(*PAIRS, "--no-pdf", "-o", "study")[1].split())
+    out = " ".join(typed(*PAIRS, "--no-committee", "-o", "study")[1].split())
     assert "link.json: the same figures as JSON" in out
     assert "with their texts" not in out
     assert "records.csv: all records by id, with their texts" in " ".join(
-        typed(*PAIRS, "--no-pdf", "-o", "study", "--texts")[1].split()
+        typed(*PAIRS, "--no-committee", "-o", "study", "--texts")[1].split()
     )
 
 
 def test_json_has_the_figures_and_no_text(release, typed):
-    code, out, _ = typed(*PAIRS, "--json", "--no-pdf", "-o", "study")
+    code, out, _ = typed(*PAIRS, "--json", "--no-committee", "-o", "study")
     told = strict(out)
     assert code == 0
     assert told["kind"] == "link"
     assert told["attacks"][0]["linkability"][0]["asked"] == 120
     assert not any(text in out for text in TEXTS)
-    assert not (release / "study" / "committee.pdf").exists()
+    assert not (release / "study" / "committee.html").exists()
 
 
 def test_the_gate_has_the_codes_of_every_gate(release, typed):
-    flags = (*PAIRS, "--no-pdf", "--json")
+    flags = (*PAIRS, "--no-committee", "--json")
     code, _, told = typed(*flags, "--fail-above", "1")
     assert code == 1
     assert "--fail-above 1: lexical, all originals: the bound is" in told
@@ -94,7 +92,7 @@ def test_a_private_column_that_cannot_be_guessed_is_told_and_passes_no_gate_in_s
         table.writerow(["person", "before", "after", "ward", "gender"])
         for number, text in enumerate(TEXTS):
             table.writerow([f"p{number}", text, text, "north", "fm"[number % 2]])
-    flags = (*PAIRS, "--no-pdf", "--private", "ward", "--private", "gender", "-o", "study")
+    flags = (*PAIRS, "--no-committee", "--private", "ward", "--private", "gender", "-o", "study")
     code, out, _ = typed(*flags)
     told = " ".join(out.split())
     assert code == 0
@@ -122,7 +120,7 @@ def test_a_private_column_that_cannot_be_guessed_is_told_and_passes_no_gate_in_s
     ],
 )
 def test_a_gate_that_could_never_fail_is_refused_before_any_work(release, typed, gate, told):
-    code, _, error = typed(*PAIRS, "--no-pdf", "-o", "study", *gate)
+    code, _, error = typed(*PAIRS, "--no-committee", "-o", "study", *gate)
     assert code == 2
     assert told in " ".join(error.split())
     assert not (release / "study").exists()
@@ -131,13 +129,13 @@ def test_a_gate_that_could_never_fail_is_refused_before_any_work(release, typed,
 def test_a_limit_that_is_kept_says_the_largest_bound(release, typed):
     path = release / "constant.csv"
     path.write_text("original,rewrite\n" + "".join(f"{text},nothing\n" for text in TEXTS))
-    code, _, told = typed("link", path, "-q", "--no-pdf", "--fail-above", "1")
+    code, _, told = typed("link", path, "-q", "--no-committee", "--fail-above", "1")
     assert code == 0
     assert "not found above the limit: the bound is 0, not above 1" in told
 
 
 def test_texts_go_into_the_table_if_asked_for(release, typed):
-    assert typed(*PAIRS, "--no-pdf", "--texts", "-o", "study")[0] == 0
+    assert typed(*PAIRS, "--no-committee", "--texts", "-o", "study")[0] == 0
     assert TEXTS[0] in (release / "study" / "records.csv").read_text()
 
 
@@ -178,14 +176,14 @@ def test_people_are_named_by_several_texts(release, typed):
         "People by evidence",
     ):
         assert heading in out
-    code, out, _ = typed(*flags, "--knows", "same", "--json", "--no-pdf")
+    code, out, _ = typed(*flags, "--knows", "same", "--json", "--no-committee")
     assert strict(out)["several_rewrites"][0]["knows"] == "same"
     assert typed(*flags, "--author-texts", "300")[0] == 2
 
 
 def test_an_attack_takes_its_fields(release, typed):
     code, out, _ = typed(
-        *PAIRS, "--no-pdf", "--json", "-a", "embedding", "--set", "embedding.encoder=lexical"
+        *PAIRS, "--no-committee", "--json", "-a", "embedding", "--set", "embedding.encoder=lexical"
     )
     assert code == 0
     assert [found["attack"] for found in strict(out)["attacks"]] == ["embedding"]
@@ -206,7 +204,7 @@ def test_what_rewrite_pairs_writes_is_read_by_link_and_by_recorded(tmp_path, typ
     assert [row["original"] for row in table] == TEXTS
     if os.name == "posix":
         assert (tmp_path / "pairs.csv").stat().st_mode & 0o777 == 0o600
-    code, out, _ = typed("link", "pairs.csv", "--private", "gender", "--json", "--no-pdf", "-q")
+    code, out, _ = typed("link", "pairs.csv", "--private", "gender", "--json", "--no-committee", "-q")
     assert code == 0
     found = strict(out)
     assert found["records_by_evidence"][0]["id"].startswith("p")
@@ -237,7 +235,7 @@ def test_what_does_not_go_with_pairs_is_refused(tmp_path, typed, monkeypatch, ar
 
 
 def test_guesses_that_are_brought_are_counted_and_bound_only_what_is_declared(release, typed):
-    flags = (*PAIRS, "--no-pdf", "--private", "gender", "--guesses", "guess")
+    flags = (*PAIRS, "--no-committee", "--private", "gender", "--guesses", "guess")
     out = " ".join(typed(*flags)[1].split())
     assert "the guesses that were brought were right about 120 of 120 records" in out
     assert "it was not declared" in out
@@ -251,7 +249,7 @@ def test_guesses_that_are_brought_are_counted_and_bound_only_what_is_declared(re
 def test_a_judge_is_asked_for_a_private_column_with_its_own_settings(release, typed):
     with running(answer="answer: [[2]]") as judging:
         judge = ("--classifier", "llm", "--set", f"llm.judge={judging.backend}")
-        flags = (*PAIRS, "--no-pdf", "--json", "--private", "gender", *judge)
+        flags = (*PAIRS, "--no-committee", "--json", "--private", "gender", *judge)
         code, out, err = typed(*flags, "--set", "llm.reading=generate")
         assert code == 0, err
         assert strict(out)["inference"][0]["guesser"] == "llm"

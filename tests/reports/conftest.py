@@ -15,10 +15,6 @@ from tedaudit.spec.flags import SMALL
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 
-_FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-]  # fmt: skip
 _UTILITY = Utility(
     [{"mechanism": "word-rr", "epsilon": float(e), "task": task, "score": 0.5 + e / 50, "spread": 0.01}
      for task in ("intent F1", "sentiment F1") for e in (1, 4, 8, 12)],
@@ -99,20 +95,6 @@ def odd(tmp_path_factory):
     )  # fmt: skip
     write_reports(read_result(RunDirectory(out)), utility=_UTILITY)
     return out / "report.html"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A real browser without a window; tests are skipped where there is none."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next(filter(None, map(shutil.which, names)), None)
-    if program is None:
-        pytest.skip("chromium is not installed")
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=program, args=_FLAGS)
-        yield found
-        found.close()
 
 
 @pytest.fixture

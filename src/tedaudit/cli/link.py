@@ -97,11 +97,11 @@ def link(
     out: Annotated[
         Path | None, option(OUTPUT, "--out", "-o", metavar="FOLDER", help="runs/NAME-link by default.")
     ] = None,
-    pdf: Annotated[
-        bool, option(OUTPUT, "--pdf/--no-pdf", help="Two pages for a committee, without texts.")
+    committee: Annotated[
+        bool, option(OUTPUT, "--committee/--no-committee", help="Two pages to print, without texts.")
     ] = True,
     ids: Annotated[
-        int, option(OUTPUT, "--show-ids", help="Name so many records on the PDF; with --author, people.")
+        int, option(OUTPUT, "--show-ids", help="Name so many records on these pages; with --author, people.")
     ] = 0,
     texts: Annotated[bool, option(OUTPUT, "--texts", help="Put the texts into records.csv.")] = False,
     count: Annotated[int, option(OUTPUT, "--count", help="Records that are shown.")] = 10,
@@ -130,9 +130,7 @@ def link(
     }  # fmt: skip
     with progress_bar(quiet=quiet) as progress:
         result = link_release(pairs, out=folder, progress=progress, **settings)
-        if progress is not None and pdf:
-            progress("drawing the pages for a committee", 0, 2)
-        written = _write_more(result, folder, pdf=pdf, ids=ids, texts=texts)
+        written = _write_more(result, folder, committee=committee, ids=ids, texts=texts)
     if as_json:
         print_json({**result.to_dict(count), "folder": str(folder)})
     else:
@@ -146,12 +144,12 @@ def _name(pairs: str) -> str:
     return Path(pairs).name.partition(".")[0] or "pairs"
 
 
-def _write_more(result: "LinkResult", folder: Path, *, pdf: bool, ids: int, texts: bool) -> list[str]:
+def _write_more(result: "LinkResult", folder: Path, *, committee: bool, ids: int, texts: bool) -> list[str]:
     """Write the document, and the texts if asked for; return what there is, with a word on each."""
-    from tedaudit.reports.writers.figures import figures_missing
+    from tedaudit.reports.writers.html import write_document
     from tedaudit.store.files import write_atomically
     from tedaudit.studies.link.study_folder import DOCUMENT, FIGURES, RECORDS, REPORT, write_records
-    from tedaudit.studies.link.telling import write_document
+    from tedaudit.studies.link.telling import redact_names, tell_committee
 
     if texts:
         write_atomically(folder / RECORDS, write_records(result, texts=True).encode("utf-8", "replace"))
@@ -160,12 +158,11 @@ def _write_more(result: "LinkResult", folder: Path, *, pdf: bool, ids: int, text
         f"{folder / FIGURES}: the same figures as JSON",
         f"{folder / RECORDS}: all records by id{', with their texts' if texts else ''}",
     ]
-    if pdf and not figures_missing():
-        write_document(result, folder / DOCUMENT, ids=ids)
+    if committee:
+        pages = tell_committee(redact_names(result), ids)
+        write_atomically(folder / DOCUMENT, write_document(pages, pages[0][0]).encode("utf-8", "replace"))
         held = "no texts" if ids else "no texts and no ids"
-        written.append(f"{folder / DOCUMENT}: two pages for a committee, with {held}")
-    elif pdf:
-        written.append(figures_missing())
+        written.append(f"{folder / DOCUMENT}: two pages for a committee, to read or print, with {held}")
     return written
 
 

@@ -21,7 +21,7 @@ from tedaudit.studies.link.telling import (
 )
 from tedaudit.text.readers import csv_line
 
-FIGURES, REPORT, RECORDS, DOCUMENT = "link.json", "report.md", "records.csv", "committee.pdf"
+FIGURES, REPORT, RECORDS, DOCUMENT = "link.json", "report.md", "records.csv", "committee.html"
 
 
 def check_folder(folder: Path) -> None:

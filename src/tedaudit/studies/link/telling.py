@@ -6,7 +6,6 @@ In the regulators' three words, a sentence and a table for each finding, and wit
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from tedaudit.estimators.exposure import FEWEST_TRIALS
 from tedaudit.reports.redaction import PLAIN_LABEL, rename_labels
 from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import GREY, STYLES, escape_label
-from tedaudit.reports.writers.pdf import Page, write_pdf
+from tedaudit.reports.writers.html import Page
 from tedaudit.studies.link.authors import EVERYONE, PAIRED, Exposed, Exposure
 from tedaudit.studies.link.inference import BROUGHT, LLM, Inference, Share
 from tedaudit.studies.link.result import ALL, PAIRS, LinkedAttack, LinkResult
@@ -594,14 +593,11 @@ _PERSONS_QUESTION = "Can people be named by their rewritten texts?"
 _MOST_ATTACKS, _MOST_COLUMNS, _MOST_PARTS, _MOST_IDS = 2, 3, 4, 5  # that have room
 
 
-def write_document(result: LinkResult, path: Path, *, ids: int = 0) -> None:
-    """Write the document; with `ids`, it names so many records with the most evidence, and else none."""
-    pages = tell_committee(redact_names(result), ids)
-    write_pdf(pages, path, pages[0][0])
-
-
 def tell_committee(result: LinkResult, ids: int = 0) -> tuple[Page, Page]:
-    """Return both pages; bounds speak of all attacks, shown or not."""
+    """Return both pages; bounds speak of all attacks, shown or not.
+
+    With `ids` they name so many records with the most evidence, and else none.
+    """
     attacks = sorted(result, key=lambda found: -found.linkability.right)[:_MOST_ATTACKS]
     columns = sorted(result.inferences, key=lambda found: -found.gain[0])[:_MOST_COLUMNS]
     shown = replace(result, attacks=tuple(attacks), inferences=tuple(columns))
