@@ -101,13 +101,13 @@ def test_that_the_page_will_have_no_charts_is_said_before_any_work(command, here
         "import sys\ndef loud(text):\n    sys.stderr.write('at work ')\n    return text\n"
     )
     flags = ("run", "-m", "py:loud:loud", "-c", "texts.txt", "-t", "20", "--lambda", "0", "-o", "loud")
-    assert "No charts" not in "".join(command(*flags, "--dry-run", "--no-timing")[1:])
+    assert "No charts" not in "".join(command(*flags, "--dry-run")[1:])
     find = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "plotly" else find(name, *rest)
     )
     told = "No charts on the page: Plotly is not installed. pip install 'tedaudit[reports]'\n"
-    assert command(*flags, "--dry-run", "--no-timing")[2].endswith(told)
+    assert command(*flags, "--dry-run")[2].endswith(told)
     code, out, err = command(*flags)
     assert (code, err.count(told)) == (0, 1)
     assert err.index(told) < err.index("at work")

@@ -68,11 +68,3 @@ def test_records_of_a_run_are_tried_by_an_engine(command, here):
     code, out, errors = command("records", "made", "--count", "2", "-t", "20", "--json", "-q", *ENGINE)
     assert code == 0, errors
     assert len(strict(out)["records"]) == 2
-
-
-def test_a_dry_run_says_that_its_minutes_are_of_one_process(command, here):
-    for engine, is_said in (([], False), (ENGINE, True)):
-        code, out, _ = command("run", *AUDIT, "--dry-run", "-o", "made", *engine)
-        assert code == 0
-        assert ("minutes of one process" in " ".join(out.split())) == is_said
-    assert not (here / "made").exists()

@@ -59,10 +59,9 @@ def test_wrong_input_prints_no_path_and_leaves_no_folder(command, here, wrong):
 
 
 def test_a_plan_says_the_folder_and_writes_nothing(command, here):
-    for arguments in ((*RUN, "--dry-run"), (*RUN, "--dry-run", "--no-timing")):
-        code, out, _ = command(*arguments)
-        assert code == 0
-        assert f"To do in {OWN}" in out
+    code, out, _ = command(*RUN, "--dry-run")
+    assert code == 0
+    assert f"To do in {OWN}" in out
     assert not (here / "runs").exists()
 
 
@@ -71,7 +70,7 @@ def test_the_embedded_audit_is_called_demo_and_what_differs_gets_another(command
     flags = ("run", "-t", "20", "-q", "--set", "corpus.size=50", "--table", "none")
     names = [command(*flags, *more)[1].splitlines()[0] for more in ((), ("-e", "4"), ())]
     assert names == [str(Path("runs") / name) for name in ("demo", "demo-2", "demo")]
-    assert "To do in runs/demo-2" in command(*flags[:-2], "-e", "4", "--dry-run", "--no-timing")[1]
+    assert "To do in runs/demo-2" in command(*flags[:-2], "-e", "4", "--dry-run")[1]
 
 
 def test_losses_have_folders_of_their_own_too(command, here):

@@ -61,7 +61,7 @@ def test_the_fewest_trials_of_a_gate_are_those_that_the_command_prints(tmp_path,
     limits, trials = read_row(page, "limit"), read_row(page, "trials")
     attacks = ("-a", "lexical", "-a", "resample", "-a", "trained")
     for limit, written in zip(limits[1:], trials[1:], strict=True):
-        asked = ("-m", "py:gated:hide", *attacks, "--dry-run", "--no-timing", "--ceiling", limit, "--json")
+        asked = ("-m", "py:gated:hide", *attacks, "--dry-run", "--ceiling", limit, "--json")
         assert call("run", *asked) == 0
         [prospect] = json.loads(capfd.readouterr().out)["prospects"]
         assert f"{prospect['trials_for_ceiling']:,}" == written, limit

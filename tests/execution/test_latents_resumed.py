@@ -45,7 +45,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(tmp_path, kept, small,
         run(make_latent_work(tmp_path), progress=progress)
     before = len(Encoding.asked)
     spec = make_latent_work(tmp_path, block=block)
-    [part] = plan_audit(spec, timing=False).work.rewriting
+    [part] = plan_audit(spec).work.rewriting
     run(spec)
     assert len(Encoding.asked) - before == part.audited
     assert part.audited <= 200 - before + 2 * 30  # no more is made again than what no attack had seen
@@ -85,7 +85,7 @@ def test_after_a_kill_at_any_file_the_same_command_gives_the_same_files(tmp_path
 def test_an_attack_that_is_added_later_sees_what_the_others_saw(tmp_path, kept, small):
     run(make_latent_work(tmp_path, attacks=["py:helpers:SharedWords"]))
     before = snapshot(tmp_path, "rewrites/**/*")
-    forecast = plan_audit(make_latent_work(tmp_path), timing=False)
+    forecast = plan_audit(make_latent_work(tmp_path))
     assert (len(Encoding.asked), forecast.work.rewriting[0].audited) == (200, 200)
     run(make_latent_work(tmp_path))
     assert (len(Encoding.asked), len(set(Encoding.asked))) == (400, 200)

@@ -1,9 +1,6 @@
-"""What experiments cost: rows that are counted as they are made, and minutes that were timed here."""
+"""What experiments cost: rows, counted as they are made."""
 
-import pytest
-
-from tedaudit.experiments import cost
-from tedaudit.experiments.cost import AUDITS, count_guesses, count_rewrites, time_experiments
+from tedaudit.experiments.cost import AUDITS, count_guesses, count_rewrites
 from tedaudit.experiments.definition import Experiment, load, names
 
 SMALL = {
@@ -38,25 +35,3 @@ def test_what_is_no_audit_has_no_made_up_count():
         experiment = load(name, "smoke")
         assert (count_rewrites(experiment) is None) == (experiment.kind not in AUDITS)
     assert count_rewrites(load("tab-examples", "full")) is None
-
-
-def test_minutes_are_rows_times_what_was_timed(monkeypatch):
-    seen = []
-    timed = cost.plan_audit
-    monkeypatch.setattr(cost, "plan_audit", lambda spec: seen.append(timed(spec)) or seen[-1])
-    mechanisms = [{"name": "word-rr", "slots": 3}, {"name": "word-rr", "slots": 5, "label": "other"}]
-    one = Experiment(**{**SMALL, "mechanisms": mechanisms, "attacks": ["lexical"]})
-    ten = Experiment(
-        **{**SMALL, "mechanisms": mechanisms, "attacks": ["lexical"], "id": "ten", "trials": 100}
-    )
-    found = time_experiments([one, ten, load("tab-examples", "smoke")])
-    [forecast] = seen  # each mechanism once, whoever asks for it
-    assert set(forecast.timing.rewriting) == {"m0", "m1"}
-    assert set(found) == {"small", "ten"}
-    starts = sum(pace.start for pace in forecast.timing.rewriting.values()) / 60
-    assert found["ten"].value - starts == pytest.approx(10 * (found["small"].value - starts))
-    rows = 2 * 10 * 2
-    guesses = [pace.guesses.per_row for pace in forecast.timing.guessing.values()]
-    seconds = sum(pace.per_row for pace in forecast.timing.rewriting.values()) + sum(guesses)
-    assert found["small"].value - starts == pytest.approx(rows * seconds / 60)
-    assert found["small"].untimed == ()

@@ -261,13 +261,6 @@ def test_the_list_says_what_each_costs():
     assert re.search(r"how candidates are +│ 90k", listed)  # the description has the room
     assert "180k (540k)" in listed
     assert "no audit" in listed
-    assert "Minutes depend on the machine" in " ".join(listed.split())
-    assert "minutes at" not in listed  # none is told that was not timed
-
-
-def test_minutes_are_for_experiments_alone():
-    done = CliRunner().invoke(app, ["ls", "attacks", "--minutes", "smoke"])
-    assert isinstance(done.exception, SpecError) or "--minutes is for experiments" in done.output
 
 
 def reproduce_by_command(folder, *more):

@@ -7,7 +7,6 @@ import pytest
 
 from command_line import contents
 from helpers import make_spec, sentences, stopped
-from latent_examples import Encoding, make_latent_work
 from tedaudit.api import run
 from tedaudit.attacks.embedding import Embedding
 from tedaudit.execution.work import main as work
@@ -16,7 +15,6 @@ from tedaudit.forecast.forecast import plan_audit
 from tedaudit.forecast.work import uses_encoder
 from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.store import rewrites
 from tiny_models import save_roberta, save_static_encoder
 
 ASKED = Counter()
@@ -47,10 +45,6 @@ def tiny(tmp_path_factory):
 TRAINED = {"name": "trained", "encoder": "lexical", "rewrites": 40}
 
 
-def plan(spec, **options):
-    return plan_audit(spec, timing=False, **options)
-
-
 def stored(result):
     """Return how many rewrites, own rewrites and guesses the tables of a run hold."""
     settings = {(f.label, f.epsilon) for f in result}
@@ -72,7 +66,7 @@ def test_rows_of_randomised_response_are_those_that_the_run_makes(tmp_path, k, t
         tmp_path / "run", mechanisms=[CountingRR(slots=4)], epsilons=[1, 3], trials=trials,
         plans=[{"k": k, "lambda": 0}], attacks=["lexical", "resample", "likelihood", TRAINED],
     )  # fmt: skip
-    forecast = plan(spec)
+    forecast = plan_audit(spec)
     assert not (tmp_path / "run").exists()
     [part] = forecast.work.rewriting
     ASKED.clear()
@@ -81,7 +75,7 @@ def test_rows_of_randomised_response_are_those_that_the_run_makes(tmp_path, k, t
     assert part.practice == 2 * 40
     assert ASKED["rewrites"] == part.rows
     assert ASKED["likelihoods"] == sum(g.likelihoods for g in forecast.work.guessing) == 2 * trials * k
-    again = plan(spec)
+    again = plan_audit(spec)
     assert counted(again) == (0, 0, 0)
     assert again.work.rewriting[0].rows == 0
 
@@ -93,7 +87,7 @@ def test_rows_of_a_model_are_those_that_the_run_makes(tmp_path, tiny, k):
         tmp_path / "run", mechanisms=[model], epsilons=[5], trials=24, plans=[{"k": k, "lambda": 0}],
         attacks=["resample", "likelihood"], corpus={"name": "given", "live": given(12)},
     )  # fmt: skip
-    forecast = plan(spec)
+    forecast = plan_audit(spec)
     assert counted(forecast) == stored(run(spec)) == (24, forecast.work.rewriting[0].own, 48)
     assert 12 <= forecast.work.rewriting[0].own <= 24
     assert sum(g.likelihoods for g in forecast.work.guessing) == 24 * k
@@ -108,17 +102,17 @@ def given(number):
 def test_plans_share_rewrites_and_a_run_that_was_stopped_has_less_to_do(tmp_path):
     plans = [{"k": 2, "lambda": 0}, {"k": 3, "lambda": 0}]
     spec = make_spec(tmp_path / "run", plans=plans, attacks=["lexical", "resample"], epsilons=[1, 2])
-    whole = counted(plan(spec))
+    whole = counted(plan_audit(spec))
     assert whole[0] < 400
     stopped(spec, 3)
     before = contents(tmp_path / "run")
-    left = counted(plan(spec))
+    left = counted(plan_audit(spec))
     assert contents(tmp_path / "run") == before
     assert 0 < left[2] < whole[2]
     result = run(spec)
     assert stored(result) == whole
     longer = spec.model_copy(update={"trials": 150})
-    more = counted(plan(longer))
+    more = counted(plan_audit(longer))
     after = stored(run(longer))
     assert tuple(b - a for a, b in zip(whole, after, strict=True)) == more
 
@@ -126,17 +120,19 @@ def test_plans_share_rewrites_and_a_run_that_was_stopped_has_less_to_do(tmp_path
 def test_rewrites_in_a_folder_of_work_are_not_counted(tmp_path):
     spec = make_spec(tmp_path / "run", attacks=["lexical", "resample"], epsilons=[1, 2])
     jobs = tmp_path / "jobs"
-    assert counted(plan(spec, work=jobs)) == counted(plan(spec))
+    assert counted(plan_audit(spec, work=jobs)) == counted(plan_audit(spec))
     assert not jobs.exists()
     write_work(spec, jobs)
-    assert counted(plan(spec, work=jobs)) == counted(plan(spec))
+    assert counted(plan_audit(spec, work=jobs)) == counted(plan_audit(spec))
     work([str(jobs)])
-    assert counted(plan(spec, work=jobs)) == (0, 0, 400)
+    assert counted(plan_audit(spec, work=jobs)) == (0, 0, 400)
     longer = spec.model_copy(update={"trials": 130})
-    lacking = counted(plan(longer, work=jobs))
+    lacking = counted(plan_audit(longer, work=jobs))
     assert lacking[0] == 60
     result = run(longer, work=jobs)
-    assert stored(result)[1] == counted(plan(longer.model_copy(update={"out": str(tmp_path / "new")})))[1]
+    assert (
+        stored(result)[1] == counted(plan_audit(longer.model_copy(update={"out": str(tmp_path / "new")})))[1]
+    )
 
 
 def test_encoders_read_no_more_texts_than_was_said(tmp_path, monkeypatch):
@@ -144,7 +140,7 @@ def test_encoders_read_no_more_texts_than_was_said(tmp_path, monkeypatch):
     folder = save_static_encoder(tmp_path / "encoder", tuple(texts))
     attack = {"name": "embedding", "encoder": str(folder)}
     spec = make_spec(tmp_path / "run", encoder=str(folder), plans=[{"k": 2}], attacks=[attack, "lexical"])
-    forecast = plan(spec)
+    forecast = plan_audit(spec)
     assert (forecast.work.sets_encoded, forecast.work.pool_encoded, forecast.work.encoded) == (40, 40, 180)
     kind, read = type(load_encoder(str(folder))), []
     encode = kind.encode
@@ -158,9 +154,15 @@ def test_words_in_common_need_no_encoder():
     assert not uses_encoder(Embedding("lexical"))
 
 
-def test_disk_is_that_of_tables_with_or_without_latents(tmp_path, monkeypatch):
-    spec = make_latent_work(tmp_path / "a", mechanisms=[Encoding()], attacks=["internal"], block=100)
-    kept = plan_audit(spec).timing.disk
-    monkeypatch.setattr(rewrites, "KEPT_BYTES", 10)
-    left_out = plan_audit(spec).timing.disk
-    assert kept - left_out > 200 * 12  # latents of four numbers at random hardly shrink
+def test_nothing_is_rewritten_and_no_function_is_called(tmp_path):
+    called = []
+
+    def count(text, seed):
+        called.append(seed)
+        return text
+
+    attacks = ["lexical", {"name": "trained", "encoder": "lexical"}]
+    spec = make_spec(tmp_path / "run", mechanisms=[count], epsilons=[], attacks=attacks)
+    forecast = plan_audit(spec)
+    assert forecast.calls.startswith("This run needs up to 608 calls of the function")
+    assert not called

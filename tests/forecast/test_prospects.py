@@ -21,7 +21,7 @@ def promise(total, delta=0.0):
 
 
 def prospects(spec, **options):
-    return {(p.plan, p.label): p for p in plan_audit(spec, timing=False, **options).prospects}
+    return {(p.plan, p.label): p for p in plan_audit(spec, **options).prospects}
 
 
 def agree(foreseen, result):
@@ -59,9 +59,9 @@ def test_a_run_that_goes_on_has_the_error_of_its_next_look_and_of_what_is_stored
     settings = {"mechanisms": [promise(1), promise(3), promise(5)], "epsilons": [1]}
     first = make_spec(tmp_path / "run", trials=200, attacks=["lexical", "resample"], **settings)
     run(first)
-    assert plan_audit(first, timing=False).look == 1  # nothing new to see
+    assert plan_audit(first).look == 1  # nothing new to see
     more = make_spec(tmp_path / "run", trials=400, attacks=["lexical"], **settings)
-    forecast = plan_audit(more, timing=False)
+    forecast = plan_audit(more)
     assert (forecast.look, forecast.rows) == (2, 6)
     later = make_spec(tmp_path / "run", trials=400, attacks=["lexical", "resample"], **settings)
     agree(prospects(later), run(later))

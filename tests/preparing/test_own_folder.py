@@ -175,11 +175,11 @@ def test_a_folder_that_another_process_makes_first_is_not_taken(here, monkeypatc
 
 
 def test_a_plan_says_the_folder_and_makes_none(here):
-    assert plan_audit(SPEC, timing=False).to_dict()["out"] == "runs/word-rr-texts"
+    assert plan_audit(SPEC).to_dict()["out"] == "runs/word-rr-texts"
     assert not (here / "runs").exists()
     run()
-    assert plan_audit(SPEC, timing=False).to_dict()["out"] == "runs/word-rr-texts"
-    assert plan_audit({**SPEC, "seed": 1}, timing=False).to_dict()["out"] == "runs/word-rr-texts-2"
+    assert plan_audit(SPEC).to_dict()["out"] == "runs/word-rr-texts"
+    assert plan_audit({**SPEC, "seed": 1}).to_dict()["out"] == "runs/word-rr-texts-2"
     assert [path.name for path in (here / "runs").iterdir()] == ["word-rr-texts"]
 
 

@@ -84,9 +84,6 @@ def run(
             options.WORK, "--success", help="--dry-run: trials in which an attack right so often is found."
         ),
     ] = None,
-    no_timing: Annotated[
-        bool, option(options.WORK, "--no-timing", help="--dry-run: time nothing, so no minutes and no disk.")
-    ] = False,
     batch_size: options.BatchSize = None,
     engine: options.Engine = None,
     workers: options.Workers = None,
@@ -128,12 +125,10 @@ def run(
         "name": name, "out": out,
         "engine": engine, "workers": workers, "address": address, "resource": resource,
     }  # fmt: skip
-    _refuse_wishes(dry_run=dry_run, ceiling=ceiling, success=success, no_timing=no_timing)
+    _refuse_wishes(dry_run=dry_run, ceiling=ceiling, success=success)
     settings, base = _make_spec(spec, flags, assign, loss=loss), _name_embedded(spec, flags)
     if dry_run:
-        wishes = Wishes(
-            work, worst, worst_trials, fail_above, ceiling, success, timing=not no_timing, base=base
-        )
+        wishes = Wishes(work, worst, worst_trials, fail_above, ceiling, success, base)
         show_plan(settings, wishes, as_json=as_json)
         return
     with own_folder(settings, base) as (placed, remark):
@@ -250,7 +245,6 @@ class Wishes:
     limit: float | None = None
     ceiling: float | None = None
     success: float | None = None
-    timing: bool = True
     base: str = ""  # of the folder, for an audit that comes with tedaudit
 
 
@@ -259,12 +253,12 @@ def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
     from tedaudit.cli.console import mention_charts, show_section
     from tedaudit.forecast.forecast import plan_audit
     from tedaudit.forecast.telling import describe_forecast
-    from tedaudit.forecast.timing import Beyond
+    from tedaudit.forecast.work import Beyond
     from tedaudit.preparing.own_folder import foresee_folder
 
     forecast = plan_audit(
         foresee_folder(spec, wishes.base), ceiling=wishes.ceiling, success=wishes.success,
-        timing=wishes.timing, work=wishes.work, beyond=Beyond(wishes.pairs, wishes.pair_trials, wishes.limit),
+        work=wishes.work, beyond=Beyond(wishes.pairs, wishes.pair_trials, wishes.limit),
     )  # fmt: skip
     if as_json:
         print_json(forecast.to_dict())

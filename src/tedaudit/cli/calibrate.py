@@ -251,7 +251,7 @@ def frontier(
     if not dry_run:
         check_labels(settings, scoring)
     if _foresee(settings, asked, (least, most), quiet=quiet, dry_run=dry_run):
-        typer.echo("Training classifiers on the rewrites comes after that; it is not timed here.")
+        typer.echo("Training classifiers on the rewrites comes after that.")
         return
     if not quiet:
         show_defaults(list_defaults(settings))

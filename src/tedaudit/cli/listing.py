@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tedaudit.cli.options import WORK, Json, option, print_json
+from tedaudit.cli.options import Json, print_json
 from tedaudit.errors import PluginError, SpecError, join_names
 from tedaudit.version import __version__
 
@@ -18,14 +18,6 @@ _KIND = {"mechanisms": "mechanism", "attacks": "attack", "corpora": "corpus"}
 def list_plugins(
     kind: Annotated[Kinds, typer.Argument(help="mechanisms, attacks, corpora, models or experiments.")],
     name: Annotated[str, typer.Argument(help="One plug-in: what each of its settings means.")] = "",
-    minutes: Annotated[
-        Literal["full", "real", "zoo", "smoke"] | None,
-        option(
-            WORK,
-            "--minutes",
-            help="experiments: time those of this scale here, some seconds for each mechanism.",
-        ),
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """List what can be named: mechanisms, attacks, corpora, installed models, experiments of the paper."""
@@ -37,8 +29,6 @@ def list_plugins(
     from tedaudit.plugins.settings import list_settings
     from tedaudit.spec.zoo_defaults import list_models
 
-    if minutes is not None and kind != "experiments":
-        raise SpecError(f"--minutes is for experiments: tedaudit ls experiments --minutes {minutes}.")
     if name and kind not in _KIND:
         raise SpecError(f"`tedaudit ls {kind}` takes no name; {join_names(_KIND)} have settings to show.")
     if kind == "models":
@@ -46,7 +36,7 @@ def list_plugins(
         print_json([asdict(model) for model in models]) if as_json else show_models(models)
         return
     if kind == "experiments":
-        _list_experiments(minutes, as_json=as_json)
+        _list_experiments(as_json=as_json)
         return
     wanted: Any = _KIND[kind]
     plugins = [_find_class(wanted, one) for one in ([name] if name else names(wanted))]
@@ -79,18 +69,15 @@ def _find_class(kind: Any, name: str) -> Any:
     return plugin
 
 
-def _list_experiments(timed: str | None, *, as_json: bool) -> None:
+def _list_experiments(*, as_json: bool) -> None:
     from tedaudit.cli.experiments import describe_cost, show_experiments
-    from tedaudit.experiments.cost import time_experiments
     from tedaudit.experiments.definition import load, names, scales_of
 
     experiments = [[load(name, scale) for scale in scales_of(name)] for name in names()]
-    timeable = [one for scales in experiments for one in scales if one.scale == timed]
-    minutes = time_experiments(timeable) if timeable else {}
     if as_json:
-        print_json([describe_cost(scales, minutes, timed) for scales in experiments])
+        print_json([describe_cost(scales) for scales in experiments])
     else:
-        show_experiments(experiments, minutes, timed)
+        show_experiments(experiments)
 
 
 def _list_variants(plugin: type) -> list[str]:

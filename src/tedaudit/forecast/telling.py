@@ -5,12 +5,10 @@ from tedaudit.forecast.prospects import Prospect
 from tedaudit.forecast.work import Rewriting
 from tedaudit.reports.section import Cell, Column, Section, Table
 
-_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _WORK = (
     Column("mechanism", "label", 0), Column("rewrites", "count", 0), Column("by attacks", "count"),
-    Column("guesses", "count"), Column("likelihoods", "count"), Column("minutes", "figures", 0),
+    Column("guesses", "count"), Column("likelihoods", "count"),
 )  # fmt: skip
-_NOT_TIMED = "Nothing was timed (--no-timing), so minutes and disk are unknown."
 
 
 def describe_forecast(forecast: Forecast) -> list[Section]:
@@ -21,17 +19,15 @@ def describe_forecast(forecast: Forecast) -> list[Section]:
 def _describe_work(forecast: Forecast) -> Section:
     """Return what is left to do."""
     rows = tuple(_format_work(forecast, part) for part in forecast.work.rewriting)
-    told = (*_tell_time(forecast), *_tell_more(forecast))
-    return Section(f"To do in {forecast.spec.folder}", Table(_WORK, rows), _explain_rows(forecast), told)
+    title, told = f"To do in {forecast.spec.folder}", tuple(_tell_more(forecast))
+    return Section(title, Table(_WORK, rows), _explain_rows(forecast), told)
 
 
 def _format_work(forecast: Forecast, part: Rewriting) -> tuple[Cell, ...]:
     guessing = forecast.work.of(part.label)
-    seconds = forecast.seconds_of(part.label)
     return (
         part.label, part.audited + part.repeats, part.by_attacks, sum(guess.rows for guess in guessing),
         sum(guess.likelihoods for guess in guessing),
-        "not timed" if seconds is None else format_minutes(seconds),
     )  # fmt: skip
 
 
@@ -45,44 +41,12 @@ def _explain_rows(forecast: Forecast) -> str:
     return told + (f" Encoders read up to {encoded:,} texts." if encoded else "")
 
 
-def _tell_time(forecast: Forecast) -> list[str]:
-    """Return minutes and disk, and what they leave out."""
-    timing, seconds = forecast.timing, forecast.seconds
-    if timing is None or seconds is None:
-        return [_NOT_TIMED]
-    told = (
-        f"{_about(format_minutes(seconds))} minutes on this machine, by {_count_timed(forecast)}. It is "
-        "rough: a large model is faster in the larger batches of a run, and other work makes it slower. "
-        f"About {format_bytes(timing.disk)} of tables."
-    )
-    if forecast.spec.engine.name != "serial":
-        told += f" The engine {forecast.spec.engine.name} was not tried: these are minutes of one process."
-    left_out = forecast.untimed
-    if not left_out:
-        return [told]
-    return [told, f"Not in the minutes, because it takes too long to try: {', '.join(left_out)}."]
-
-
-def _about(number: str) -> str:
-    return f"About {number}" if number[0].isdigit() else number.capitalize()
-
-
-def _count_timed(forecast: Forecast) -> str:
-    timing = forecast.timing
-    rewrites = 0 if timing is None else sum(pace.rows for pace in timing.rewriting.values())
-    guesses = 0 if timing is None else sum(pace.guesses.rows for pace in timing.guessing.values())
-    return f"{rewrites:,} rewrites and {guesses:,} guesses that were timed and not kept"
-
-
 def _tell_more(forecast: Forecast) -> list[str]:
-    told = [forecast.calls] if forecast.calls else []
-    for part in forecast.worst:
-        minutes = "" if part.seconds is None else f", {format_minutes(part.seconds)} minutes of the above"
-        told.append(
-            f"--worst adds up to {part.rewrites:,} rewrites and {part.guesses:,} guesses on {part.label}"
-            f"{minutes}."
-        )
-    return told
+    worst = [
+        f"--worst adds up to {part.rewrites:,} rewrites and {part.guesses:,} guesses on {part.label}."
+        for part in forecast.worst
+    ]
+    return [forecast.calls, *worst] if forecast.calls else worst
 
 
 def _describe_prospects(forecast: Forecast) -> Section:
@@ -166,17 +130,3 @@ def _tell_limit(limit: tuple[float, int, int] | None) -> list[str]:
 
 def _count(number: int | None) -> str:
     return "never" if number is None else f"{number:,}"
-
-
-def format_minutes(seconds: float) -> str:
-    """Return minutes with as many digits as they are worth."""
-    minutes = seconds / 60
-    return f"{minutes:,.0f}" if minutes >= 10 else f"{minutes:.1f}" if minutes >= 0.1 else "under 0.1"
-
-
-def format_bytes(number: float) -> str:
-    """Return a size in the largest unit that it has one of."""
-    for size, unit in _UNITS:
-        if number >= size:
-            return f"{number / size:,.1f} {unit}"
-    return f"{number:,.0f} bytes"

@@ -4,32 +4,20 @@ Rewrites are counted exactly, as long as no call fails and no row is lost. Guess
 encoders are upper limits: most attacks are not given failed rewrites, and equal outputs are encoded once.
 """
 
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
-from tedaudit.batches import Guesses, Rewrites
+from tedaudit.errors import SpecError
+from tedaudit.estimators import find_estimator
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.backlog import Backlog, count_own, count_practice, count_rewrites, open_backlogs
 from tedaudit.execution.work_folder import count_waiting
-from tedaudit.forecast.samples import TimedSample
-from tedaudit.plans.trials import judge
-from tedaudit.plugins.abilities import Prepares, UsesModels
-from tedaudit.preparing.jobs import Job
+from tedaudit.plugins.abilities import Prepares, Resamples, UsesModels
+from tedaudit.preparing.jobs import Job, PreparedAttack
 from tedaudit.preparing.preparation import PreparedAudit
-from tedaudit.seeding import derive, key_words, uniforms
-from tedaudit.store import rewrites
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.guesses import GuessTable
-from tedaudit.store.rewrites import RewriteTable, is_too_large
-from tedaudit.store.table_folder import TableFolder
 from tedaudit.text.plain_data import PlainData
-from tedaudit.types import Plan
 
 _ENCODER = "encoder"  # a word in what a plug-in calls a model of this kind
 _WORDS = "lexical"  # an encoder that counts words and is no model
@@ -51,11 +39,6 @@ class Rewriting(PlainData):
     def rows(self) -> int:
         """All of them."""
         return self.audited + self.own + self.practice + self.repeats
-
-    @property
-    def stored(self) -> int:
-        """Those that are kept in the run directory."""
-        return self.audited + self.own
 
     @property
     def by_attacks(self) -> int:
@@ -143,95 +126,54 @@ def uses_encoder(attack: Any) -> bool:
     return any(_ENCODER in use.part for use in attack.models())
 
 
-# --- How much room a run takes: real rows written to a folder that is removed at once, and measured there.
-
-_ROWS = 256  # guesses that are invented if none was made
+# --- What trying the worst pairs again adds to an audit: fresh trials under its strongest attack.
 
 
 @dataclass(frozen=True, slots=True)
-class PartSize:
-    """What a part of a table takes: so much in any case, and so much for each row."""
+class Beyond:
+    """What else a command was told to do: try so many of the worst pairs again, compare with a limit."""
 
-    fixed: float
-    per_row: float
+    pairs: int = 0
+    trials: int = 200  # for each pair
+    limit: float | None = None  # above which a bound fails
 
-    def predict(self, rows: int, block: int) -> float:
-        """Return the bytes of so many rows in parts of a block's size."""
-        return ceil(rows / block) * self.fixed + rows * self.per_row
-
-
-def measure_frame(audit: PreparedAudit) -> int:
-    """Return the bytes of what a new run writes before any row: the texts and the plans; 0 if it exists."""
-    if audit.store.exists():
-        return 0
-    with tempfile.TemporaryDirectory(prefix="tedaudit-") as folder:
-        run = RunDirectory(Path(folder) / "run")
-        run.create()
-        run.write_corpus(audit.corpus)
-        if audit.tells_repeats:
-            run.write_repeats(audit.corpus)
-        for job in audit.jobs:
-            run.write_plan(job.plan_name, job.plan, job.plan_key)
-        return _weigh(run.root)
+    def __post_init__(self) -> None:
+        if self.pairs < 0 or self.trials < 1:
+            raise SpecError(
+                f"{self.pairs} pairs with {self.trials} trials each were asked for; both must be 1 or more."
+            )
 
 
-def predict_rewrites(part: Rewriting, sample: TimedSample, audit: PreparedAudit) -> float:
-    """Return the bytes of the rewrites that a mechanism still has to make; large latents are not kept."""
-    jobs = [job for job in audit.jobs if job.label == part.label]
-    tables, block, latents = len(jobs[0].epsilons), audit.spec.block_size, sample.rewrites.latents
-    is_large = is_too_large(latents, max(len(job.plan) for job in jobs), rewrites.KEPT_BYTES)
-    own_large = is_too_large(latents, max(int(job.own_numbers.sum()) for job in jobs), rewrites.KEPT_BYTES)
-    total = 0.0
-    for rows, keep in (
-        (part.audited, any(job.keeps_latents for job in jobs) or not is_large),
-        (part.own, not own_large),
-    ):
-        size = _measure_rewrites(sample.rewrites, audit.corpus.texts, keep_latents=keep)
-        total += tables * size.predict(ceil(rows / tables), block)
-    return total
+@dataclass(frozen=True, slots=True)
+class FreshWork:
+    """Rows that trying the worst pairs of a mechanism again adds, at most."""
+
+    label: str
+    rewrites: int
+    guesses: int
 
 
-def _measure_rewrites(rewrites: Rewrites, pool: tuple[str, ...], *, keep_latents: bool) -> PartSize:
-    def write(folder: Path, rows: int) -> None:
-        numbers, table = np.arange(rows), RewriteTable(TableFolder(folder), "")
-        table.append(numbers % len(pool), numbers, rewrites[:rows], pool, keep_latents=keep_latents)
-
-    return _measure(write, len(rewrites))
-
-
-def predict_guesses(part: Guessing, made: Guesses | None, audit: PreparedAudit) -> float:
-    """Return the bytes of the guesses that an attack still has to make, if they are like those made."""
-    guesses = _invent_guesses(part.candidates) if made is None else made
-    size = _measure(lambda folder, rows: _write_guesses(folder, guesses[:rows]), len(guesses))
-    jobs = [job for job in audit.jobs if job.label == part.label]
-    tables = len(jobs[0].epsilons)
-    return tables * size.predict(ceil(part.rows / tables), audit.spec.block_size)
-
-
-def _measure(write: Callable[[Path, int], None], rows: int) -> PartSize:
-    """Return the size of a part, by one row and by all of them."""
-    sizes = []
-    for number in (1, rows):
-        with tempfile.TemporaryDirectory(prefix="tedaudit-") as folder:
-            write(Path(folder), number)
-            sizes.append(_weigh(Path(folder)))
-    per_row = (sizes[1] - sizes[0]) / (rows - 1) if rows > 1 else 0.0
-    return PartSize(sizes[0] - per_row, per_row)
+def count_fresh(audit: PreparedAudit, worst: Beyond) -> tuple[FreshWork, ...]:
+    """Return what fresh trials on the worst pairs add: for each epsilon, under the attack that costs most."""
+    if not worst.pairs:
+        return ()
+    rows = worst.pairs * worst.trials
+    found: dict[str, FreshWork] = {}
+    for job in audit.jobs:
+        plan = audit.plans[job.plan_name]
+        if plan["mechanism"] is not None or find_estimator(plan["estimator"]).rows_per_trial > 1:
+            continue  # one rewrite of each text, or two rows in a trial: not tried again
+        extra = [_count_own_rewrites(audit, job.attacks[name], worst, rows) for name in job.attacks]
+        epsilons = len(job.epsilons)
+        rewrites, guesses = epsilons * (rows + max(extra, default=0)), epsilons * rows
+        found.setdefault(job.label, FreshWork(job.label, rewrites, guesses))
+    return tuple(found.values())
 
 
-def _invent_guesses(candidates: int) -> Guesses:
-    """Return guesses that are as hard to pack as any: scores at random."""
-    coins = uniforms([derive(0, "disk")], _ROWS * candidates)[0].reshape(_ROWS, candidates)
-    return Guesses(coins, np.ones(_ROWS, dtype=np.bool_))
-
-
-def _write_guesses(folder: Path, guesses: Guesses) -> None:
-    rows = len(guesses)
-    nothing = np.zeros(rows, dtype=np.int32)
-    keys = key_words([derive(0, "disk", row) for row in range(rows)])
-    judged = judge(guesses, np.zeros(rows, dtype=np.bool_), Plan(None, nothing, nothing), keys)
-    GuessTable(TableFolder(folder), "").append(range(rows), judged)
-
-
-def _weigh(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+def _count_own_rewrites(audit: PreparedAudit, prepared: PreparedAttack, worst: Beyond, rows: int) -> int:
+    """Return how many rewrites an attack makes for itself in fresh trials at one epsilon, at most."""
+    plugin = audit.plugins[prepared.reference.identity]
+    if not isinstance(plugin, Resamples):
+        return int(prepared.own_rewrites)
+    asked = 2 * worst.pairs * plugin.rewrites_each
+    return min(asked, rows) if plugin.is_limited else asked

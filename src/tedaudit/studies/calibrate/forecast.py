@@ -1,10 +1,8 @@
-"""What a calibration takes at least, before it is begun: rewrites, and minutes by a few that are timed."""
+"""What a calibration takes at least, before it is begun."""
 
 from collections.abc import Sequence
 
-from tedaudit.forecast.forecast import plan_audit
-from tedaudit.forecast.telling import format_minutes
-from tedaudit.reports.section import Cell, Column, Section, Table
+from tedaudit.reports.section import Column, Section, Table
 from tedaudit.spec.model import AuditSpec
 from tedaudit.studies.calibrate.calibrator import check_spec, match_attacks, read_targets
 from tedaudit.studies.calibrate.rounds import SearchSettings
@@ -18,11 +16,7 @@ _ENDS = 2  # of every target
 def foresee_calibration(
     spec: AuditSpec, asked: tuple[str, Sequence[float]], searched: tuple[float, float]
 ) -> Section:
-    """Return what a calibration takes at least, as a table with a row for each mechanism.
-
-    Every mechanism makes a few rewrites and every attack a few guesses, which are thrown away. Nothing is
-    written.
-    """
+    """Return what a calibration takes at least, as a table with a row for each mechanism."""
     check_spec(spec)
     targets = read_targets(spec, *asked)
     attacks = match_attacks(spec, targets[0])
@@ -32,23 +26,14 @@ def foresee_calibration(
     settings = SearchSettings(targets, Grid.between(*searched), spec.trials, spec.alpha, attacks)
     sweep, trials = [epsilon_at(place) for place in settings.grid.sweep()], settings.count_search(0)
     swept, fresh = len(sweep) * trials, _ENDS * len(reached) * spec.trials
-    update = {"epsilons": sweep, "trials": trials, "out": f"{spec.folder}-forecast"}
-    forecast = plan_audit(spec.model_copy(update=update))
-    rows: list[tuple[Cell, ...]] = []
-    for mechanism in spec.mechanisms:
-        seconds = (forecast.seconds_of(mechanism.title) or 0.0) * (swept + fresh) / swept
-        rows.append((mechanism.title, len(sweep), swept, fresh, format_minutes(seconds)))
+    rows = tuple((mechanism.title, len(sweep), swept, fresh) for mechanism in spec.mechanisms)
     columns = (
         Column("mechanism", "label", 0), Column("epsilons of the sweep", "count", 3),
         Column("rewrites of the sweep", "count", 2), Column("fresh rewrites", "count"),
-        Column("minutes", "figures", 0),
     )  # fmt: skip
     least = (
         f"At least: a sweep of all epsilons with {trials:,} trials each, then {spec.trials:,} fresh trials "
         "at both ends of every target in reach. Looking closer around a target, and an end that fresh trials "
         "do not confirm, add to it."
     )
-    timed = "Minutes are those of a few rewrites and guesses that were timed just now, on this machine."
-    untimed = f"Not timed: {', '.join(forecast.untimed)}." if forecast.untimed else ""
-    sentences = tuple(filter(None, (least, timed, untimed)))
-    return Section(_TITLE, Table(columns, tuple(rows)), sentences=sentences)
+    return Section(_TITLE, Table(columns, rows), sentences=(least,))
