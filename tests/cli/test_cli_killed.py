@@ -28,6 +28,7 @@ def kill(tmp_path_factory, is_thorough):
     return look
 
 
+@pytest.mark.timeout(3600)  # `make test-all` kills at every file, hundreds of times
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_that_was_killed_ends_as_if_it_had_not_been(name, kill):
     told, errors, kills = kill(name)
