@@ -13,6 +13,7 @@ import pytest
 
 import tedaudit
 from encoder_examples import find_minilm, go_offline
+from exact_composition import slot_law
 from helpers import make_spec, sentences, tables, within
 from judging_server import running
 from tedaudit.api import load_run, run
@@ -157,20 +158,10 @@ def test_partly_shared_texts_are_told_apart_as_often_as_they_differ(sizes):
 @pytest.mark.parametrize("sizes", [(8, 8, 4), (12, 6, 3)])
 def test_losses_of_partly_shared_texts_are_exact_and_fit_the_guesses(sizes, tmp_path):
     """Randomised response loses nothing where both have the same text: +epsilon, -epsilon or 0 where not."""
-    epsilon = 2.0
-    odds = math.exp(epsilon) / (math.exp(epsilon) + len(WORDS) - 1)
-    step = {1: odds, -1: (1 - odds) / (len(WORDS) - 1)}
-    step[0] = 1 - sum(step.values())
+    epsilon, items = 2.0, len(WORDS) + 1  # and the empty one
 
     def advantage(different):
-        law = {0: 1.0}
-        for _ in range(different):
-            added: dict[int, float] = {}
-            for loss, mass in law.items():
-                for change, chance in step.items():
-                    added[loss + change] = added.get(loss + change, 0.0) + mass * chance
-            law = added
-        return sum(mass * np.sign(loss) for loss, mass in law.items())
+        return slot_law(epsilon, items).repeat(different).delta(0.0)
 
     found = ask(
         RESPONSE, overlapping(*sizes), epsilon=epsilon, texts=4, trials=TRIALS,
