@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CLAIMS = tuple(decision.flag for decision in GATES)  # what becomes of a claim, or of a limit
 _, NOT_TESTED, OUT_OF_REACH = CLAIMS
+LIMITS = (NOT_TESTED, OUT_OF_REACH)  # of a limit, where no claim is tested
 FINDING = "finding"  # of the battery of leaks
 NOTES = ("error", "warning")  # of lint
 COMPARED = ("worse", "not-told")  # of a release beside the last one
@@ -28,12 +29,10 @@ def outcome_option(*outcomes: str, when: str = "Exit with 1 on") -> Any:
     return option(OUTPUT, "--fail-on", metavar="OUTCOME", help=f"{when}: {', '.join(outcomes)}.{repeat}")
 
 
-def limit_option(*outcomes: str) -> Any:
-    """Return the same option for a command that tests no claim: outcomes of a limit alone."""
-    return outcome_option(*outcomes, when="With --fail-above, exit with 1 also on")
-
-
 FailOn = Annotated[list[str] | None, outcome_option(*CLAIMS)]
+FailOnLimit = Annotated[
+    list[str] | None, outcome_option(*LIMITS, when="With --fail-above, exit with 1 also on")
+]
 FailAbove = Annotated[
     float | None,
     option(OUTPUT, "--fail-above", help="Exit with 1 if an eps_emp is above this; needs no claim."),
@@ -54,12 +53,10 @@ def check_gates(command: str, fail_on: Sequence[str] | None, fail_above: float |
     _check_limit(fail_above)
 
 
-def check_limit_gates(
-    command: str, fail_on: Sequence[str] | None, fail_above: float | None, allowed: Sequence[str]
-) -> None:
+def check_limit_gates(command: str, fail_on: Sequence[str] | None, fail_above: float | None) -> None:
     """Refuse what can never fail a command that tests no claim: every outcome is one of a limit."""
     instead = f" `{command}` tests no claim: --fail-above 2.0 fails if an eps_emp is above 2.0."
-    check_outcomes(command, fail_on, allowed, instead)
+    check_outcomes(command, fail_on, LIMITS, instead)
     if fail_on and fail_above is None:
         raise SpecError(f"--fail-on {fail_on[0]} is about a limit, and there is none.{instead}")
     _check_limit(fail_above)

@@ -7,20 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from tedaudit.cli import options
-from tedaudit.cli.gates import (
-    NOT_TESTED,
-    OUT_OF_REACH,
-    FailAbove,
-    check_limit_gates,
-    limit_option,
-    pass_limit,
-)
+from tedaudit.cli.gates import FailAbove, FailOnLimit, check_limit_gates, pass_limit
 from tedaudit.cli.options import ADVERSARY, AUDITED, OUTPUT, STATISTICS, option, print_json
 
 if TYPE_CHECKING:
     from tedaudit.studies.link.result import LinkResult
-
-_OUTCOMES = (NOT_TESTED, OUT_OF_REACH)  # of a limit
 
 
 def link(
@@ -106,7 +97,7 @@ def link(
     texts: Annotated[bool, option(OUTPUT, "--texts", help="Put the texts into records.csv.")] = False,
     count: Annotated[int, option(OUTPUT, "--count", help="Records that are shown.")] = 10,
     fail_above: FailAbove = None,
-    fail_on: Annotated[list[str] | None, limit_option(*_OUTCOMES)] = None,
+    fail_on: FailOnLimit = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -117,7 +108,7 @@ def link(
     from tedaudit.studies.link.linker import default_attacks
     from tedaudit.studies.link.linker import link as link_release
 
-    check_limit_gates("link", fail_on, fail_above, _OUTCOMES)
+    check_limit_gates("link", fail_on, fail_above)
     folder = out or Path("runs") / f"{_name(pairs)}-link"
     asked = [classifier] if classifier == LLM else []
     attacks = assign_fields("attack", [*(attack or default_attacks()), *asked], assign or ())

@@ -6,20 +6,12 @@ from typing import Annotated, Any
 import typer
 
 from tedaudit.cli import options
-from tedaudit.cli.gates import (
-    NOT_TESTED,
-    OUT_OF_REACH,
-    FailAbove,
-    check_limit_gates,
-    limit_option,
-    pass_limit,
-)
+from tedaudit.cli.gates import FailAbove, FailOnLimit, check_limit_gates, pass_limit
 from tedaudit.cli.options import option, print_json
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
 _FLAGS = {"mechanisms": "mechanism"}  # settings whose flag has another name
-_OUTCOMES = (NOT_TESTED, OUT_OF_REACH)  # of a limit
 _SHARED = ("name", "corpus", "mechanisms", "epsilons", "seed")  # settings that a study takes from an audit
 
 
@@ -72,7 +64,7 @@ def utility(
         ),
     ] = None,
     fail_above: FailAbove = None,
-    fail_on: Annotated[list[str] | None, limit_option(*_OUTCOMES)] = None,
+    fail_on: FailOnLimit = None,
     yes: Yes = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -97,7 +89,7 @@ def utility(
         "batch_size": batch_size, "note": note, "name": name, "out": out,
         "private_records": private_records, "alpha": alpha,
     }  # fmt: skip
-    check_limit_gates("utility", fail_on, fail_above, _OUTCOMES)
+    check_limit_gates("utility", fail_on, fail_above)
     audit = None if run is None else check_run(run).manifest()["spec"]
     base = _choose_base(spec, audit, run, is_named=corpus is not None)
     if run is not None:
