@@ -26,7 +26,7 @@ LONGEST = (
     "test_packages", "test_releases", "test_dry_runs", "test_reproduction", "test_action", "test_ray_engine",
     "test_golden", "test_processes", "test_browser", "test_cli_killed", "test_runner_resuming",
     "test_contracts",
-    "test_selftest", "test_browser_layout", "test_leaks", "test_sampling_settings", "test_commands",
+    "test_found", "test_browser_layout", "test_leaks", "test_sampling_settings", "test_commands",
     "test_serving", "test_notebooks", "test_site",
 )  # fmt: skip
 

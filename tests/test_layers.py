@@ -14,9 +14,9 @@ LEVELS = (
     ("spec", "store"),
     ("preparing", "results"),
     ("execution",),
-    ("testing", "reports", "releasing"),
+    ("reports", "releasing"),
     ("utility", "api", "forecast"),
-    ("experiments", "studies", "trust"),
+    ("experiments", "studies", "testing", "trust"),
     ("cli", "worker"),
 )
 """From the ground up. A module may import from levels below its own and from its own folder, no other."""

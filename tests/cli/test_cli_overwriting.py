@@ -28,7 +28,6 @@ NEVER = {  # whatever lies there already stays, unless it is a run or a study th
     "frontier": ("frontier", "-m", "word-rr", "-c", "demo", "--task", "topic", "--target", "1", "-q", "-o",
                  "{}"),
     "corpus triples": ("corpus", "triples", "texts.txt", "{}", "--encoder", "lexical", "-q"),
-    "selftest": ("selftest", "--quick", "-q", "--out", "{}/a.md"),  # has no run to know its file by
 }  # fmt: skip
 OTHERS = {("run", "--work"), ("reproduce", "--work")}
 """What writes nothing; and folders of work, whose files are named by their content."""
@@ -87,7 +86,7 @@ def test_a_new_command_that_writes_a_file_is_tested_here_too():
     takes_force = {
         name for name, command in group.commands.items() if any("--force" in p.opts for p in command.params)
     }
-    assert takes_force == {case.partition(" ")[0] for case in FILES} | {"selftest", "reproduce"}
+    assert takes_force == {case.partition(" ")[0] for case in FILES} | {"reproduce"}
 
 
 @pytest.mark.parametrize("name", ["link.json", "study.json"])

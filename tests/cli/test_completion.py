@@ -37,7 +37,7 @@ def complete(line, shell="bash"):
         ("tedaudit leaks -m word", {"word-rr"}),
         ("tedaudit lint -m word", {"word-rr"}),
         ("tedaudit run -c de", {"demo"}),
-        ("tedaudit sel", {"selftest"}),
+        ("tedaudit judg", {"judge"}),
         ("tedaudit ls mech", {"mechanisms"}),
         ("tedaudit run -m py:no", set()),
     ],

@@ -24,8 +24,8 @@ def list_commands():
 COMMANDS = list_commands()
 EXAMPLES = {words: command.epilog.split("\n\n")[1:] for words, command in COMMANDS.items()}
 ELSEWHERE = {  # what takes a model or minutes, or goes on for ever, has tests of its own
-    "tedaudit judge", "tedaudit judge --model model.gguf --port 0", "tedaudit selftest --quick",
-    "tedaudit selftest --out selftest.md", "tedaudit reproduce fig-embedding --scale smoke",
+    "tedaudit judge", "tedaudit judge --model model.gguf --port 0",
+    "tedaudit reproduce fig-embedding --scale smoke",
     "tedaudit lint -m dp-mlm", "tedaudit lint -m dp-mlm --set variant=published",
     "tedaudit run -m dp-st -e 100 --set table=table --trials 100",
     "tedaudit models get opus-mt", "tedaudit models get smollm2 --source parts",
@@ -38,7 +38,7 @@ ELSEWHERE = {  # what takes a model or minutes, or goes on for ever, has tests o
 def test_there_are_some_twenty_commands_each_in_a_group():
     root = typer.main.get_command(app)
     shown = {name: one for name, one in root.commands.items() if not one.hidden}
-    assert len(shown) == 22
+    assert len(shown) == 21
     assert {one.rich_help_panel for one in shown.values()} == {
         "Audit", "Read a run", "Choose an epsilon", "Texts", "Setting up",
     }  # fmt: skip
@@ -106,6 +106,7 @@ def test_an_example_works(line, folder, capfd):
         ("disagree RUN llm lexical --examples 2", "tedaudit compare RUN -a llm -a lexical --examples 2"),
         ("disagree", "tedaudit compare RUN -a ATTACK -a ATTACK --examples 3"),
         ("triples build a b --clusters 5", "tedaudit corpus triples a b --clusters 5"),
+        ("selftest --quick --nulls 3 -o page.md", "tedaudit.testing.selftest() in Python"),
     ],
 )
 def test_a_command_that_is_gone_says_how_it_is_spelled_now(words, now, capfd):

@@ -9,6 +9,8 @@ import pytest
 
 import tedaudit
 from helpers import sentences
+from planted.flaws import BY_NAME
+from planted.nulls import NULLS
 from tedaudit.errors import SpecError
 from tedaudit.trust.assertion import (
     NotPrivateError,
@@ -17,8 +19,6 @@ from tedaudit.trust.assertion import (
     assert_private,
 )
 from tedaudit.trust.listeners import listening
-from tedaudit.trust.planted.flaws import find_flaw
-from tedaudit.trust.planted.known import NULLS
 from tedaudit.types import Card, Claim, Rewrite
 
 TEXTS = sentences(60)
@@ -175,7 +175,7 @@ def test_every_audit_is_told_in_one_line_whether_it_passes_or_not():
 
 @pytest.mark.parametrize("name", ["stop-words-kept", "word-count-kept", "raw-without-triple"])
 def test_a_planted_flaw_does_not_pass_and_its_repaired_twin_does(name):
-    flaw = find_flaw(name)
+    flaw = BY_NAME[name]
     texts = tedaudit.load_corpus("demo", size=60).texts
     raised(NotPrivateError, flaw.build(), texts, claim=flaw.claim)
     assert_private(flaw.repaired(), texts, claim=flaw.claim, **FAST)
@@ -183,7 +183,7 @@ def test_a_planted_flaw_does_not_pass_and_its_repaired_twin_does(name):
 
 @pytest.mark.parametrize("name", UNSEEN)
 def test_a_leak_that_no_attack_sees_does_not_pass_and_without_the_battery_it_is_said_what_was_not_seen(name):
-    flaw = find_flaw(name)
+    flaw = BY_NAME[name]
     texts = tedaudit.load_corpus("demo", size=240).texts
     alone = assert_private(flaw.build(), texts, claim=flaw.claim, **FAST | {"battery": False})
     assert any("state between calls" in part and "battery=False" in part for part in alone.not_looked_at)
@@ -217,7 +217,7 @@ def test_audit_and_battery_have_half_of_the_error_each():
 
 
 def test_the_message_on_a_leak_shows_an_example_unless_it_is_redacted():
-    flaw = find_flaw("previous-text-told")
+    flaw = BY_NAME["previous-text-told"]
     message = str(raised(NotPrivateError, flaw.build(), TEXTS, claim=0.5))
     assert "after '" in message
     assert "what differs: '" in message
@@ -228,11 +228,11 @@ def test_the_message_on_a_leak_shows_an_example_unless_it_is_redacted():
 
 
 def test_a_leak_that_the_battery_finds_counts_against_a_limit_too():
-    message = str(raised(NotPrivateError, find_flaw("neighbour-told").build(), TEXTS, fail_above=0.5))
+    message = str(raised(NotPrivateError, BY_NAME["neighbour-told"].build(), TEXTS, fail_above=0.5))
     assert "leaks more than the limit of 0.5 allows" in message
     strict = {"claim": 3.0, "fail_above": 0.5}
     assert "the limit of 0.5" in str(
-        raised(NotPrivateError, find_flaw("neighbour-told").build(), TEXTS, **strict)
+        raised(NotPrivateError, BY_NAME["neighbour-told"].build(), TEXTS, **strict)
     )
 
 

@@ -15,7 +15,7 @@ from tedaudit.cli.corpus import corpus
 from tedaudit.cli.export import export
 from tedaudit.cli.help_pages import Command, Group, end_page
 from tedaudit.cli.judge import judge
-from tedaudit.cli.leaks import leaks, lint, selftest
+from tedaudit.cli.leaks import leaks, lint
 from tedaudit.cli.link import link
 from tedaudit.cli.listing import describe_versions, list_plugins
 from tedaudit.cli.models import models
@@ -82,7 +82,6 @@ _GROUPS: dict[str, dict[str, tuple[Callable[..., None], str, str]]] = {
             reproduce, "tedaudit reproduce fig-embedding --dry-run",
             "tedaudit reproduce fig-embedding --scale smoke",
         ),
-        "selftest": (selftest, "tedaudit selftest --quick", "tedaudit selftest --out selftest.md"),
     },
 }  # fmt: skip
 
@@ -94,7 +93,7 @@ app.add_typer(corpus, name="corpus", cls=Group, rich_help_panel="Texts")
 app.add_typer(models, name="models", cls=Group, rich_help_panel="Setting up")
 
 
-# --- Commands of earlier versions: each says how it is spelled now.
+# --- Commands of earlier versions: each says how it is spelled now, or what there is in its place.
 
 
 def _plan(given: Sequence[str]) -> list[str]:
@@ -119,12 +118,16 @@ def _triples(given: Sequence[str]) -> list[str]:
     return ["corpus", "triples", *given[1:]]
 
 
-_GONE = {"plan": _plan, "schema": _schema, "card": _card, "disagree": _disagree, "triples": _triples}
+_GONE: dict[str, Callable[[Sequence[str]], list[str]] | str] = {
+    "plan": _plan, "schema": _schema, "card": _card, "disagree": _disagree, "triples": _triples,
+    "selftest": "tedaudit.testing.selftest() in Python",
+}  # fmt: skip
 
 
 def _refuse_gone(context: typer.Context) -> None:
     name = str(context.info_name)
-    spelled = shlex.join(["tedaudit", *_GONE[name](context.args)])
+    now = _GONE[name]
+    spelled = now if isinstance(now, str) else shlex.join(["tedaudit", *now(context.args)])
     raise SpecError(f"`tedaudit {name}` is gone. Use: {spelled}")
 
 

@@ -1,6 +1,5 @@
-"""The commands that look for leaks, `leaks` and `lint`, and `selftest`, which tries the tool itself."""
+"""The commands that look for leaks: `leaks` and `lint`."""
 
-import os
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,12 +9,9 @@ import typer
 from tedaudit.cli.gates import FINDING, NOTES, check_outcomes, outcome_option
 from tedaudit.cli.options import (
     AUDITED,
-    OUTPUT,
     STATISTICS,
-    WORK,
     Assignments,
     Corpus,
-    Force,
     Json,
     Mechanism,
     Quiet,
@@ -205,57 +201,4 @@ def lint(
         report = look(name_mechanism("lint", mechanism, assign), epsilons=epsilon or ())
     print_json(report.to_dict()) if json else show_notes(report)
     if _reaches(report, fail_on):
-        raise typer.Exit(1)
-
-
-# --- The command that has the tool test itself.
-
-
-def selftest(
-    quick: Annotated[bool, option(WORK, "--quick", help="A part of it, in about a minute.")] = False,
-    nulls: Annotated[
-        int | None,
-        option(STATISTICS, "--nulls", min=0, help="Audits of rewriters that reveal nothing; 1,000."),
-    ] = None,
-    flaw: Annotated[
-        list[str] | None, option(AUDITED, "--flaw", metavar="NAME", help="Only this planted flaw. Repeat.")
-    ] = None,
-    processes: Annotated[int, option(WORK, "--processes", min=0, help="0: one for each core.")] = 0,
-    out: Annotated[
-        Path | None, option(OUTPUT, "--out", "-o", metavar="FILE", help="Write the page here too.")
-    ] = None,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Test tedaudit itself: on rewriters that reveal nothing, known epsilons and planted flaws.
-
-    Prints a page in Markdown. Ends with 1 if the tool fails its own test.
-    """
-    from dataclasses import replace
-
-    from tedaudit.cli.console import console, progress_bar
-    from tedaudit.store.exported import check_target, write_exported
-    from tedaudit.trust.planted.flaws import find_flaw
-    from tedaudit.trust.selftest.selftest import FULL, QUICK, run_selftest
-    from tedaudit.trust.selftest.telling import write_page
-
-    if out is not None:
-        check_target(out, [], force=force)
-    size = QUICK if quick else FULL
-    size = size if nulls is None else replace(size, nulls=nulls)
-    size = replace(size, flaws=tuple(find_flaw(name).name for name in flaw)) if flaw else size
-    with progress_bar(quiet=quiet) as progress:
-        test = run_selftest(size, progress, processes=processes or os.cpu_count() or 1)
-    flags = [*(["--quick"] if quick else []), *([] if nulls is None else [f"--nulls {nulls}"])]
-    page = write_page(
-        test, " ".join(["tedaudit selftest", *flags, *(f"--flaw {name}" for name in flaw or ())])
-    )
-    if out is not None:
-        write_exported(out, page.encode(), [], force=force)
-    if as_json:
-        print_json(test.to_dict())
-    else:
-        console().print(page, soft_wrap=True)
-    if test.failures:
         raise typer.Exit(1)

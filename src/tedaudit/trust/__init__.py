@@ -1,1 +1,1 @@
-"""What makes a verdict worth trusting: leaks with a name, lint, planted flaws, the tool's own test."""
+"""What makes a verdict worth trusting: leaks with a name, lint, gates in a test suite."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from helpers import sentences
+from planted.flaws import BY_NAME
 from tedaudit.trust.leaks.coins import (
     LAGS,
     SIZES,
@@ -18,7 +19,6 @@ from tedaudit.trust.leaks.coins import (
 )
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.signs import allow
-from tedaudit.trust.planted.flaws import find_flaw
 from tedaudit.types import Rewrite
 
 TEXTS = [f"{text} {tail}" for text, tail in zip(sentences(60), ["now", "at 7", "of it!"] * 20, strict=True)]
@@ -190,7 +190,7 @@ def test_pairs_of_outputs_that_are_compared_share_none():
 
 
 def test_a_rewriter_that_tells_whether_its_text_came_before_is_found_by_sending_new_texts():
-    report = find(find_flaw("repeats-told").mechanism(), epsilon=0.5, claim=0.5, trials=200)
+    report = find(BY_NAME["repeats-told"].mechanism(), epsilon=0.5, claim=0.5, trials=200)
     assert [(finding.part, finding.name) for finding in report.findings] == [("state", "repeated text")]
 
 

@@ -4,7 +4,7 @@ from functools import partial
 from itertools import permutations
 from random import Random
 
-from tedaudit.trust.planted.flaw import (
+from planted.flaw import (
     STOP_WORDS,
     TRIALS,
     WORDS,
@@ -47,7 +47,7 @@ def cap_at_input(text: str, seed: int) -> str:
     return draw_sentence(rng, min(rng.randrange(1, 41), len(text.split())))
 
 
-def _draw_forty(text: str, seed: int) -> str:  # noqa: ARG001
+def _draw_forty(text: str, seed: int) -> str:
     rng = Random(seed)
     return draw_sentence(rng, rng.randrange(1, 41))
 
@@ -124,7 +124,7 @@ CHARACTERS = tuple(
 # --- Planted: the words of one class are kept, all others drawn.
 
 
-def _keep(text: str, seed: int, kept: list[str]) -> str:  # noqa: ARG001
+def _keep(text: str, seed: int, kept: list[str]) -> str:
     """Release twelve words, of which up to two are kept."""
     return " ".join((kept[:2] + draw_words(Random(seed)))[:12])
 
@@ -216,7 +216,7 @@ SHAPES = (
 
 # --- Planted: total leaks that are rare. An average over texts or calls hides them.
 
-_SALT = "rare 212"  # with which the shares are right on the 240 demo texts of `tedaudit selftest`
+_SALT = "rare 212"  # with which the shares are right on the 240 demo texts of work.py
 _FEW = "more trials: in two thousand it shows ten times, too seldom to refute 0.5"
 _SELDOM = "more trials: texts far from all others are drawn most, and this one of 240 is not among them"
 

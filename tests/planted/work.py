@@ -1,27 +1,22 @@
-"""The single pieces of work of the tool's own test: one audit each, with or without the battery.
+"""What all parts of the tool say of one rewriter: an audit by all default attacks, the battery, lint.
 
 Each is a function of small values with a small answer, so that other processes can do it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
-from tedaudit.api import DEFAULT_ATTACKS, audit, load_corpus
-from tedaudit.estimators.gdp import read_as_gaussian
+from planted.flaws import BY_NAME, FLAWS
+from planted.nulls import NULLS
+from planted.scripts import SCRIPTS, write_texts
+from tedaudit.api import load_corpus
 from tedaudit.mechanisms.function import Function
-from tedaudit.plugins.registry import Reference, build, find
-from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.findings import Finding
+from tedaudit.testing.known import ERROR, audit_known
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.lint.linter import lint
-from tedaudit.trust.planted import known
-from tedaudit.trust.planted.flaws import FLAWS, find_flaw
-from tedaudit.trust.planted.known import NULLS
-from tedaudit.trust.planted.scripts import SCRIPTS, write_texts
 
-ERROR = 0.0025
-"""The one-sided error of an audit, and that of a battery beside it."""
 _TEXTS = 240
 
 
@@ -77,7 +72,7 @@ def audit_null(number: int, effort: Effort) -> JudgedFlaw:
 
 def audit_flaw(name: str, effort: Effort) -> JudgedFlaw:
     """Audit a planted flaw under its claim, and run the battery on it."""
-    flaw = find_flaw(name)
+    flaw = BY_NAME[name]
     judged = _judge(name, "demo", flaw.mechanism(), flaw.claim.epsilon, (_read_texts(), 0), effort)
     notes = lint(flaw.mechanism(), epsilons=[flaw.claim.epsilon], texts=()).notes
     return replace(judged, lint=tuple(dict.fromkeys(n.rule for n in notes if n.level != "info")))
@@ -85,7 +80,7 @@ def audit_flaw(name: str, effort: Effort) -> JudgedFlaw:
 
 def audit_twin(name: str, effort: Effort) -> JudgedFlaw:
     """Audit the repaired twin of a planted flaw, of which nothing may be said."""
-    flaw, twin = find_flaw(name), find_flaw(name).twin()
+    flaw, twin = BY_NAME[name], BY_NAME[name].twin()
     if twin is None:
         raise ValueError(f"'{name}' has no repaired twin")
     return _judge(f"{name} repaired", "demo", twin, flaw.claim.epsilon, (_read_texts(), 0), effort)
@@ -97,43 +92,6 @@ def list_twins(names: Sequence[str]) -> list[str]:
     return list(twins.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What was measured of a mechanism whose truth is known."""
-
-    name: str
-    truth: float
-    lower: float
-    point: float
-    right: int
-    trials: int
-
-
-def measure_response(epsilon: float, seed: int, effort: Effort) -> Measured:
-    """Audit randomised response: the lexical attack names what it says, the best that can be done."""
-    function = Function(known.answer_randomly)
-    result = _audit(function, known.TEXTS, epsilon, effort.trials, seed=seed, attack="lexical")
-    [finding] = result.findings
-    counts = (finding.bound.correct, finding.bound.trials)
-    return Measured("randomised response", epsilon, result.eps_emp, finding.bound.point, *counts)
-
-
-def measure_gaussian(mu: float, seed: int, effort: Effort) -> Measured:
-    """Audit Gaussian noise on a number by the nearest latent, and read it under GDP."""
-    attack = {"name": "internal", "distance": "l2"}
-    result = _audit(known.GaussianBit(mu), known.TEXTS, 1.0, effort.trials, seed=seed, attack=[attack])
-    [finding] = result.findings
-    right, trials = finding.bound.correct, finding.bound.trials
-    lower = read_as_gaussian(right, trials, alpha=2 * ERROR).mu
-    return Measured("Gaussian latent", mu, lower, _read_mu(right / trials), right, trials)
-
-
-def _read_mu(success: float) -> float:
-    from scipy.special import ndtri
-
-    return 2 * float(ndtri(success))
-
-
 def _judge(
     name: str,
     title: str,
@@ -143,7 +101,7 @@ def _judge(
     effort: Effort,
 ) -> JudgedFlaw:
     texts, seed = drawn
-    result = _audit(mechanism, texts, epsilon, effort.trials, seed=seed)
+    result = audit_known(mechanism, texts, epsilon, effort.trials, seed=seed)
     attacks = tuple(_describe(finding) for finding in result)
     leaks = find_leaks(
         mechanism, list(texts), epsilon=epsilon or None, claim=epsilon, trials=effort.battery, error=ERROR,
@@ -158,22 +116,6 @@ def _describe(finding: Finding) -> Seen:
         finding.row is not None and finding.claim is not None and finding.row.decisive_part() is not None
     )
     return Seen(finding.attack, finding.eps_emp, finding.verdict.is_violation, by_certain)
-
-
-def _audit(mechanism: Any, texts: Sequence[str], epsilon: float, trials: int, **settings: Any) -> AuditResult:
-    chosen = {"attack": _attacks(), "encoder": "lexical", "alpha": 2 * ERROR, **settings}
-    return audit(mechanism, texts, epsilon=epsilon, trials=trials, announce=lambda _: None, **chosen)
-
-
-def _attacks() -> list[Mapping[str, Any]]:
-    """Return the default attacks on any function, with the encoder that every machine has if they use one."""
-    fit = [name for name in DEFAULT_ATTACKS if find("attack", name).card.knows != "its model and settings"]
-    return [{"name": name, **({"encoder": "lexical"} if uses_encoder(name) else {})} for name in fit]
-
-
-def uses_encoder(name: str) -> bool:
-    """Return whether an attack has a setting for the encoder that it compares texts with."""
-    return any(setting.name == "encoder" for setting in fields(build(Reference("attack", name))))
 
 
 def _read_texts(size: int = _TEXTS) -> list[str]:

@@ -3,11 +3,10 @@
 import pytest
 
 import tedaudit
-from tedaudit.errors import SpecError
-from tedaudit.trust.planted.flaw import TRIALS
-from tedaudit.trust.planted.flaws import FLAWS, find_flaw
-from tedaudit.trust.planted.known import NULLS
-from tedaudit.trust.planted.scripts import SCRIPTS, write_texts
+from planted.flaw import TRIALS
+from planted.flaws import FLAWS
+from planted.nulls import NULLS
+from planted.scripts import SCRIPTS, write_texts
 from tedaudit.types import Draw
 
 TEXTS = tedaudit.load_corpus("demo", size=300).texts * 2
@@ -73,8 +72,3 @@ def test_texts_of_other_scripts_are_distinct_and_as_they_are_meant_to_be(script)
     assert len(set(texts)) == 200
     assert texts == write_texts(script, 200, seed=3)
     assert any(" " in text for text in texts) == (script in {"arabic", "hebrew"})
-
-
-def test_a_flaw_that_is_not_planted_is_answered_with_one_that_is():
-    with pytest.raises(SpecError, match="fixed-seed"):
-        find_flaw("fixed-sed")

@@ -4,7 +4,7 @@ import math
 from random import Random
 from statistics import median
 
-from tedaudit.trust.planted.flaw import (
+from planted.flaw import (
     WORDS,
     Flaw,
     Rewriter,
@@ -143,7 +143,7 @@ RELEASED = (
 # --- Planted: noise that is no noise. It is seeded by the text, too small, on a part only, or used again.
 
 
-def seed_by_text(text: str, seed: int) -> str:  # noqa: ARG001
+def seed_by_text(text: str, seed: int) -> str:
     """Draw a sentence with noise that the text itself seeds."""
     return draw_sentence(Random(text))
 

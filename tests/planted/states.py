@@ -3,7 +3,7 @@
 import codecs
 from random import Random
 
-from tedaudit.trust.planted.flaw import (
+from planted.flaw import (
     WORDS,
     Flaw,
     Rewriter,
@@ -132,7 +132,7 @@ def fail_by_kind(text: str, seed: int) -> str:
     return draw_sentence(rng)
 
 
-def fail_at_random(text: str, seed: int) -> str:  # noqa: ARG001
+def fail_at_random(text: str, seed: int) -> str:
     """Fail in two calls of five, whatever the text."""
     rng = Random(seed)
     if rng.random() < 0.4:
@@ -163,12 +163,12 @@ def append_hash(text: str, seed: int) -> str:
     return f"{draw_sentence(Random(seed))} #{hash_text(text, 16**6):06x}"
 
 
-def rotate_letters(text: str, seed: int) -> str:  # noqa: ARG001
+def rotate_letters(text: str, seed: int) -> str:
     """Replace each letter by the one thirteen places on."""
     return codecs.encode(text, "rot13")
 
 
-def sort_letters(text: str, seed: int) -> str:  # noqa: ARG001
+def sort_letters(text: str, seed: int) -> str:
     """Release the letters of the text in alphabetical order."""
     return "".join(sorted(text.lower()))
 

@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 
-from tedaudit.trust.planted.flaw import (
+from planted.flaw import (
     WORDS,
     Flaw,
     draw_only,
@@ -60,7 +60,7 @@ def pick_nearest_cluster(text: str, seed: int) -> str:
     return Random(seed).choice(WORDS[hash_text(text, _CLUSTERS) :: _CLUSTERS])
 
 
-def _draw_from_all_clusters(text: str, seed: int) -> str:  # noqa: ARG001
+def _draw_from_all_clusters(text: str, seed: int) -> str:
     return Random(seed).choice(WORDS)
 
 
@@ -128,7 +128,7 @@ RELEASED = (
 _WORKERS = 8
 
 
-def fix_seed(text: str, seed: int) -> str:  # noqa: ARG001
+def fix_seed(text: str, seed: int) -> str:
     """Take all noise from a generator with a public seed."""
     return shift_digits(text, Random(42))
 

@@ -100,7 +100,7 @@ def shift_digits(text: str, rng: random.Random) -> str:
     return " ".join(str((hash_text(text, 10, str(i)) + rng.randrange(10)) % 10) for i in range(6))
 
 
-def draw_only(text: str, seed: int) -> str:  # noqa: ARG001
+def draw_only(text: str, seed: int) -> str:
     """Draw a sentence whatever the text says: a rewriter that reveals nothing."""
     return draw_sentence(random.Random(seed))
 

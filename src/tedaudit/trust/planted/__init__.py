@@ -1,5 +1,0 @@
-"""Rewriters with a known flaw, and rewriters without any: what the tool is tested on.
-
-Each is tiny and needs no model; the flaw is in its code, not in a label. `flaws.py` lists
-them, `known.py` has those that reveal nothing, `scripts.py` texts without spaces and from right to left.
-"""

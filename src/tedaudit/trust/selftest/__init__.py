@@ -1,1 +1,0 @@
-"""The tool's own test: rewriters that reveal nothing, known epsilons, planted flaws."""
