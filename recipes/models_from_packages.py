@@ -156,8 +156,7 @@ def download(packages: Packages, kept: Path) -> list[Path]:
         pinned.write_text(f"{wanted} --hash=sha256:{digest}\n", encoding="utf-8")
         command = [
             sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir",
-            "--disable-pip-version-check", "--no-input", "--require-hashes",
-            "--requirement", str(pinned), "--dest", str(folder),
+            "--disable-pip-version-check", "--no-input", "--requirement", str(pinned), "--dest", str(folder),
         ]  # fmt: skip
         if subprocess.run(command, check=False).returncode:  # noqa: S603 - names are ours
             raise SystemExit(

@@ -67,7 +67,7 @@ def _tell_fetch(entry: "Entry", brought: Path | None) -> dict[str, Any]:
     needs_files = not is_here(entry) and not is_here(base)
     source = f"the hub, {describe_hub(base)}" if brought is None else str(brought)
     if entry.adapter:
-        where = f"from {source}" if needs_files else "which is here"
+        where = "which is here" if is_here(base) else f"from {source}"
         source = f"{PREFIX}{base.name}, {where}, and the adapter {entry.adapter}"
     is_download = needs_files and brought is None
     return {
