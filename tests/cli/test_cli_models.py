@@ -1,13 +1,10 @@
 """`models get` and `models clip` as their users meet them."""
 
-import os
-from dataclasses import replace
-
 import pytest
 
 from command_line import call
 from helpers import strict
-from model_servers import make_index, serve
+from model_servers import make_entry
 from tedaudit.inference.models import catalogue
 from tiny_models import save_gpt2, save_roberta
 
@@ -15,34 +12,35 @@ from tiny_models import save_gpt2, save_roberta
 @pytest.fixture
 def models(tmp_path, monkeypatch):
     monkeypatch.setenv("TEDAUDIT_MODELS", str(tmp_path / "models"))
-    for key in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "HTTP_PROXY", "http_proxy"):
-        monkeypatch.delenv(key, raising=False)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     return tmp_path / "models"
 
 
-def test_before_it_begins_it_says_where_from_the_licence_and_what_it_takes(
-    models, tmp_path, monkeypatch, capfd
-):
-    entry, index = make_index(save_roberta(tmp_path / "model"), tmp_path)
-    monkeypatch.setitem(catalogue.ENTRIES, "tiny", replace(entry, licence="MIT, as its card states"))
+@pytest.fixture
+def tiny(models, tmp_path, monkeypatch):
+    """The folder with the files of a model that the catalogue has."""
+    folder = save_roberta(tmp_path / "model")
+    entry = make_entry(folder, licence="MIT, as its card states")
+    monkeypatch.setitem(catalogue.ENTRIES, "tiny", entry)
+    adapter = {"licence": "none", "memory": 1, "made": 1, "base": "tiny", "adapter": "zoo:mine"}
+    monkeypatch.setitem(catalogue.ENTRIES, "mine", catalogue.Entry("mine", "Mine.", **adapter))
+    return folder
+
+
+def test_before_it_begins_it_says_where_from_the_licence_and_what_it_takes(models, tiny, capfd):
     capfd.readouterr()
-    with serve(index, is_hub=False):
-        monkeypatch.setenv("PIP_INDEX_URL", f"{index.url}/simple")
-        assert call("models", "get", "tiny", "--dry-run") == 0
-        told = capfd.readouterr().out
-        assert not models.exists()
-        assert call("models", "get", "tiny") == 0
+    assert call("models", "get", "tiny", "--dry-run") == 0
+    told = capfd.readouterr().out
+    assert not models.exists()
     assert "tiny: A tiny model." in told
-    assert (
-        "the package index, by pip: 3 packages tiny-part-0 to tiny-part-2, uploaded by third parties" in told
-    )
+    assert "from      the hub, some/tiny at 0123456789abcdef0123456789abcdef01234567" in told
     assert "licence   MIT, as its card states" in told
-    assert "of disk while it is put together" in told
+    assert "of disk, twice that while it is put together" in told
     assert "of memory for its weights, and 1 to 2 GB for the rest of an audit" in told
     assert str(models / "tiny") in told
+    assert call("models", "get", "tiny", "--from", tiny) == 0
     out = capfd.readouterr().out
-    assert out.startswith(told)
+    assert f"from      {tiny}" in out
+    assert "0 MB to download" in out
     assert out.endswith("Done: models:tiny\n")
     assert call("models", "get", "models:tiny") == 0
     assert capfd.readouterr().out.endswith("Was here: models:tiny\n")
@@ -51,19 +49,35 @@ def test_before_it_begins_it_says_where_from_the_licence_and_what_it_takes(
     assert (told["is_here"], told["fetched"], told["folder"]) == (True, False, str(models / "tiny"))
 
 
-def test_json_says_what_it_took_and_that_it_is_here_now(models, tmp_path, monkeypatch, capfd):
-    entry, index = make_index(save_roberta(tmp_path / "model"), tmp_path)
-    monkeypatch.setitem(catalogue.ENTRIES, "tiny", entry)
+def test_of_a_model_with_an_adapter_it_says_whether_its_base_is_here(models, tiny, capfd):
     capfd.readouterr()
-    with serve(index, is_hub=False):
-        monkeypatch.setenv("PIP_INDEX_URL", f"{index.url}/simple")
-        assert call("models", "get", "tiny", "--json", "--dry-run") == 0
-        before = strict(capfd.readouterr().out)
-        assert call("models", "get", "tiny", "--json", "-q") == 0
-        after = strict(capfd.readouterr().out)
-    assert before["download_bytes"] == sum(part.bytes for part in entry.parts.parts)
+    assert call("models", "get", "mine", "--dry-run") == 0
+    told = capfd.readouterr().out
+    assert "from      models:tiny, from the hub, some/tiny at 0123456789" in told
+    assert call("models", "get", "tiny", "--from", tiny, "-q") == 0
+    capfd.readouterr()
+    assert call("models", "get", "mine", "--dry-run") == 0
+    told = capfd.readouterr().out
+    assert "from      models:tiny, which is here, and the adapter zoo:mine" in told
+    assert "0 MB to download" in told
+
+
+def test_json_says_what_it_takes_and_that_it_is_here_now(models, tiny, capfd):
+    capfd.readouterr()
+    assert call("models", "get", "tiny", "--json", "--dry-run") == 0
+    before = strict(capfd.readouterr().out)
+    assert call("models", "get", "tiny", "--from", tiny, "--json", "-q") == 0
+    after = strict(capfd.readouterr().out)
+    assert before["download_bytes"] == sum(file.stat().st_size for file in tiny.iterdir())
     assert (before["is_here"], before["fetched"]) == (False, False)
-    assert after == before | {"is_here": True, "fetched": True}
+    taken = {"source": str(tiny), "download_bytes": 0}
+    assert after == before | taken | {"is_here": True, "fetched": True}
+
+
+def test_a_folder_that_lacks_a_file_is_refused_with_its_name(models, tiny, capfd):
+    (tiny / "config.json").unlink()
+    assert call("models", "get", "tiny", "--from", tiny) == 2
+    assert "lacks config.json. It must hold the files of 'tiny'" in " ".join(capfd.readouterr().err.split())
 
 
 def test_a_name_that_is_not_known_is_told_with_those_that_are(models, capfd):

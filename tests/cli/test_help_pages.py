@@ -28,7 +28,7 @@ ELSEWHERE = {  # what takes a model or minutes, or goes on for ever, has tests o
     "tedaudit reproduce fig-embedding --scale smoke",
     "tedaudit lint -m dp-mlm", "tedaudit lint -m dp-mlm --set variant=published",
     "tedaudit run -m dp-st -e 100 --set table=table --trials 100",
-    "tedaudit models get opus-mt", "tedaudit models get smollm2 --source parts",
+    "tedaudit models get opus-mt", "tedaudit models get smollm2 --from downloads/smollm2",
     "tedaudit models clip models/my-gpt2",
     "tedaudit models clip models:opus-mt/fr-en --texts french.txt --force",
     "tedaudit corpus triples public.txt table --encoder zoo:encoder --clusters 50",

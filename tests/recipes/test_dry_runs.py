@@ -16,7 +16,7 @@ RECIPES = {
     "encoder": "model.int8.safetensors",
 }  # fmt: skip
 RARELY = {"bart", "paraphraser"}  # `make test-all` runs them: adept and seq2seq call nearly all that they do
-WITHOUT_OPTIONS = {"checksums", "demo", "public_words"}
+WITHOUT_OPTIONS = {"checksums", "demo", "models_from_packages", "public_words"}
 
 
 def test_a_recipe_is_a_script(data, tmp_path):

