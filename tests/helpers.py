@@ -84,7 +84,7 @@ def table_files(root: Path) -> list[str]:
 def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
     """Return the rows of every table of a run, in an order that does not depend on the parts.
 
-    What older runs do not say of pairs is left out.
+    What is said of pairs is left out.
     """
     import polars as pl
 

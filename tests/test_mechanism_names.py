@@ -22,9 +22,7 @@ ALLOWED = {
     ("trust", "recorded"): "a word for a table in a note, and the purpose of a seed",
     ("preparing", "recorded"): "the name of a corpus that a mechanism brings",
     ("plugins", "presidio"): "an extra, with the packages that it installs",
-    ("plugins", "scrubadub"): "an extra, with the packages that it installs",
     ("plugins", "translate"): "an extra, with the packages that it installs",
-    ("cli", "scrubadub"): "a package whose version is printed",
 }
 """By folder and name: why it stands there."""
 

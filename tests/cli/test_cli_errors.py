@@ -17,9 +17,22 @@ WRONG = {
         (
             "no mechanism named 'word-r'",
             "Did you mean 'word-rr'?",
-            "recorded, sampler, scrubadub, translate, word-rr",
+            "recorded, sampler, translate, word-rr",
             "py:",
         ),
+    ),
+    "an example": (
+        ("run", "-m", "scrubadub", *SMALL),
+        (
+            "'scrubadub' is no mechanism",
+            "`command` runs",
+            "examples/adapters/scrubadub.yaml",
+            "docs/adapters",
+        ),
+    ),
+    "another example": (
+        ("run", "-m", "dpmlm-release", "-e", "10", *SMALL),
+        ("'dpmlm-release' is no mechanism", "examples/adapters/dpmlm.yaml"),
     ),
     "attack": (
         (*IDENTITY, "-a", "lexicla"),

@@ -100,20 +100,3 @@ def test_presidio_fetches_nothing_and_writes_nothing(tmp_path):
     assert "Ask <EMAIL_ADDRESS>, " in shown
     assert shown.count("<EMAIL_ADDRESS>") == 1  # .invalid is no public suffix
     assert list(tmp_path.rglob("*.tldextract.json")) == []
-
-
-def test_scrubadub_fetches_nothing_with_any_detector_that_needs_no_file(tmp_path):
-    pytest.importorskip("scrubadub")
-    british = [
-        "credential",
-        "credit_card",
-        "date_of_birth",
-        "drivers_licence",
-        "email",
-        "phone",
-        "postalcode",
-    ]
-    british += ["skype", "twitter", "url", "vehicle_licence_plate", "national_insurance_number"]
-    british += ["tax_reference_number"]
-    shown = run_offline(tmp_path, ("scrubadub", {}), ("scrubadub", {"detectors": british, "locale": "en_GB"}))
-    assert shown.count("Ask {{EMAIL}}, {{EMAIL}}, ") == 2

@@ -83,7 +83,7 @@ for number, words in enumerate(json.loads(sys.argv[1])):
 LISTS = ("mechanisms", "attacks", "corpora")
 # These are refused for another reason: they need a setting, or a mechanism of another kind.
 OTHERWISE = {
-    "function", "recorded", "command", "mldp", "dpmlm-release", "internal", "files", "atis", "snips", "sst2",
+    "function", "recorded", "command", "mldp", "internal", "files", "atis", "snips", "sst2",
     "trustpilot",
 }  # fmt: skip
 

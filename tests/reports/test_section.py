@@ -70,7 +70,7 @@ def test_redaction_leaves_out_texts_sentences_and_what_somebody_typed():
     assert Column("attacks", "labels").redact(("Smith, John", "lexical")) == ("(left out)", "lexical")
     assert shown.reading == SECTION.reading
     assert "Ann" not in str(shown)
-    assert Column("attacks", "labels").redact("Smith, John") == "(left out)"  # of earlier runs
+    assert Column("attacks", "labels").redact("Smith, John") == "(left out)"  # where a tuple should be
 
 
 def test_redaction_reaches_marked_cells_and_takes_figures_away():
@@ -117,19 +117,6 @@ def test_a_section_of_a_redacted_run_has_no_text(run):
     [found] = read_sections(run)
     assert found.table.cells == SECTION.redact().table.cells
     assert "Ann" not in (run.sections / "pairs.json").read_text("utf-8")
-
-
-def test_sections_of_older_runs_are_read_and_redacted(run):
-    older = {
-        "title": "Pairs", "remarks": ["How.", "Ann was found."], "private": ["text"],
-        "headings": ["mechanism", "attacks", "n", "text"],
-        "rows": [["my sister", "lexical, her name", "7", "Dear Ann"]],
-    }  # fmt: skip
-    run.files.write({run.sections / "pairs.json": json.dumps(older).encode()}, redacted=False)
-    [found] = read_sections(run)
-    assert found.remarks == ("How.", "Ann was found.")
-    assert found.table.cells == (tuple(older["rows"][0]),)
-    assert found.redact().table.cells == (("(left out)", "(left out)", "7"),)
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_an_output_that_its_own_source_cannot_have_had_needs_no_repeat(tmp_path)
 
 
 def test_a_run_whose_check_was_never_repeated_says_so_and_keeps_its_figures(scaled):
-    """As runs of older versions are; the same run again repeats it."""
+    """The same run again repeats it."""
     store = RunDirectory(scaled)
     manifest = store.manifest()
     told = manifest.pop("likelihoods")

@@ -19,7 +19,7 @@ from tedaudit.spec.model import parse_spec
         ({"mechanisms": [{"name": "command", "program": "rm -r x"}]}, ["rm -r x"]),
         ({"mechanisms": [{"name": "command", "program": ["a b", "c"]}]}, ["'a b' c"]),
         ({"mechanisms": {"name": "mldp", "python": "bin/python"}}, ["bin/python"]),
-        ({"mechanisms": [{"name": "dpmlm-release", "python": "x"}, {"name": "mldp"}]}, ["x"]),
+        ({"mechanisms": [{"name": "mldp", "python": "x"}, {"name": "mldp"}]}, ["x"]),
         ({"mechanisms": [{"name": ["command"], "program": "x"}]}, []),
         ({"mechanisms": [{"name": "not-installed", "program": "x"}]}, []),
         ({"mechanisms": [{"name": "function", "function": None}]}, []),

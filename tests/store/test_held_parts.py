@@ -22,7 +22,7 @@ def _places():
 @pytest.fixture(params=["files", "contents", "bytes of files", "memory"])
 def held(request, tmp_path):
     """Two parts, held in every way."""
-    parts, maker = HeldParts("key", sealed=True), PartMaker("key", POOL, 0)
+    parts, maker = HeldParts("key"), PartMaker("key", POOL, 0)
     for text, rewrites in ((0, PLAIN), (3, FAILED)):
         where = [text] * len(rewrites), range(len(rewrites))
         made = maker.make(*where, rewrites)
@@ -61,7 +61,7 @@ def test_a_row_that_is_nowhere_is_an_error(held):
     with pytest.raises(RunDirectoryError, match="should be there"):
         held.fetch(np.array([0, 1]), np.array([0, 0]))
     with pytest.raises(RunDirectoryError, match="should be there"):
-        HeldParts("key", sealed=True).fetch(np.array([0]), np.array([0]))
+        HeldParts("key").fetch(np.array([0]), np.array([0]))
     assert len(held.fetch(np.array([]), np.array([]))) == 0
 
 
@@ -69,7 +69,7 @@ def test_a_row_that_is_nowhere_is_an_error(held):
 def test_a_file_that_is_damaged_is_named_and_so_are_bytes_of_one(tmp_path, content):
     path = tmp_path / name_part(0)
     path.write_bytes(b"not a table")
-    parts = HeldParts("key", sealed=True)
+    parts = HeldParts("key")
     parts.add_file(path, content)
     with pytest.raises(RunDirectoryError, match=r"part-000000\.parquet' is damaged"):
         parts.fetch(np.array([0]), np.array([0]))

@@ -2,15 +2,16 @@
 
 import copy
 import json
+import shutil
 
 import pytest
 
-from helpers import make_spec
-from tedaudit.api import load_run, run
+from helpers import make_spec, snapshot
+from tedaudit.api import load_run, report, run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.checksums import seal_json
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.formats import read_manifest
+from tedaudit.store.formats import FORMAT, read_manifest
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +57,7 @@ PLAN = "plans/k2-lambda0"
         (f"{PLAN}/looks", ["5"]), (f"{PLAN}/k", "2"), (f"{PLAN}/k", 1), (f"{PLAN}/notes", None),
         (f"{PLAN}/determinants", []), (f"{PLAN}/top", "one"), (f"{PLAN}/lambda", "--"), ("models", {}),
         ("models", [1]),
-        ("format_notes", "x"),
-        ("machine", []), ("machine", {"versions": 3}), ("sealed", "yes"),
+        ("tables", []), ("looks", "x"), ("looks", None), ("machine", []), ("machine", {"versions": 3}),
     ],
 )  # fmt: skip
 def test_a_value_of_a_wrong_type_is_damage_that_is_named(tmp_path, manifest, place, value):
@@ -72,36 +72,47 @@ def test_a_value_of_a_wrong_type_is_damage_that_is_named(tmp_path, manifest, pla
 def test_a_manifest_is_read_as_it_was_written(tmp_path, finished, manifest):
     plain = {key: value for key, value in manifest.items() if key != "checksum"}
     assert read_manifest(_write(tmp_path, manifest)) == plain == RunDirectory(finished).manifest()
-    assert (plain["format"], plain["sealed"]) == (4, True)
+    assert plain["format"] == FORMAT
 
 
-@pytest.mark.parametrize("place", ["spec/alpha", f"{PLAN}/k", "sealed"])
+@pytest.mark.parametrize("place", ["spec/alpha", f"{PLAN}/k"])
 def test_a_manifest_that_somebody_edited_is_noticed(tmp_path, manifest, place):
-    changed = _put(manifest, place, {"spec/alpha": 0.5, f"{PLAN}/k": 3, "sealed": False}[place])
+    changed = _put(manifest, place, {"spec/alpha": 0.5, f"{PLAN}/k": 3}[place])
     with pytest.raises(RunDirectoryError, match="it changed after it was written"):
         read_manifest(_write(tmp_path, changed, dict))
 
 
-def test_a_manifest_without_its_checksum_is_refused_unless_it_is_of_an_older_format(tmp_path, manifest):
+def test_a_manifest_without_its_checksum_is_refused(tmp_path, manifest):
     del manifest["checksum"]
     with pytest.raises(RunDirectoryError, match="it lacks: checksum"):
         read_manifest(_write(tmp_path, manifest, dict))
-    older = read_manifest(_write(tmp_path, {**manifest, "format": 2}, dict))
-    assert older["sealed"] is False
-    assert "damage to them is not noticed" in older["format_notes"][-1]
 
 
-@pytest.mark.parametrize("value", [3, [], {}, "x", None])
-@pytest.mark.parametrize("place", ["plans", PLAN, f"{PLAN}/estimator"])
-def test_wrong_types_in_a_manifest_of_format_1_are_named_too(tmp_path, manifest, place, value):
-    first = _put({**manifest, "format": 1}, place, value)
-    del first["checksum"]
-    if place == "plans" and value == {}:
-        return
-    path = _write(tmp_path, first, dict)
-    if (place, value) != (f"{PLAN}/estimator", "x"):
-        with pytest.raises(RunDirectoryError, match="is damaged"):
-            read_manifest(path)
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (
+            FORMAT - 1,
+            "made by an older tedaudit; this one reads format 4. Make the run again",
+        ),
+        (1, "made by an older tedaudit"),
+        (FORMAT + 1, "made by a newer tedaudit; this one reads format 4. Update tedaudit."),
+        (None, "it names no format"),
+        ("4", "it names no format"),
+        (True, "it names no format"),
+    ],
+)
+def test_a_run_of_another_format_is_refused_in_a_line_that_says_what_to_do(finished, tmp_path, found, told):
+    run_of = shutil.copytree(finished, tmp_path / "run")
+    content = json.loads((run_of / "manifest.json").read_text()) | {"format": found}
+    (run_of / "manifest.json").write_text(json.dumps(seal_json(content)))
+    before = snapshot(run_of)
+    for read in (load_run, report, lambda place: run(make_spec(place))):
+        with pytest.raises(RunDirectoryError) as caught:
+            read(run_of)
+        assert told in str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert snapshot(run_of) == before
 
 
 @pytest.mark.parametrize("text", ['{"a": ' + "[" * 100_000, '"\\ud800"', '{"format": ' + "9" * 5000 + "}"])

@@ -7,9 +7,8 @@ import pytest
 
 from helpers import Promising, SharedWords, audited, make_spec, stopped
 from tedaudit.api import load_run, report, run
-from tedaudit.store.checksums import seal_json
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.looks import Look, earlier_looks, find_look
+from tedaudit.store.looks import Look, find_look
 
 
 def looks(folder):
@@ -49,17 +48,6 @@ def test_a_run_in_use_is_reported_without_a_verdict(tmp_path):
     with RunDirectory(stopped(spec, 2).root).locked():
         assert [f.verdict.name for f in report(tmp_path)] == ["not tested"]
     assert looks(tmp_path) == []
-
-
-def test_looks_of_a_version_that_did_not_number_them_are_counted_from_its_plans(tmp_path):
-    for trials in (60, 90):
-        audited(tmp_path, Promising(), epsilons=[1], trials=trials)
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    del manifest["looks"]
-    (tmp_path / "manifest.json").write_text(json.dumps(seal_json(manifest)))
-    assert load_run(tmp_path).family.look == Look(2, noted=True)
-    assert len(earlier_looks(RunDirectory(tmp_path))) == 2
-    assert audited(tmp_path, Promising(), epsilons=[1], trials=120).family.look == Look(3, noted=True)
 
 
 def test_what_is_left_of_judged_guesses_decides_nothing_and_counts_as_no_look(tmp_path):

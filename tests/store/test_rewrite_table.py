@@ -1,7 +1,6 @@
 """Tables of rewrites: rows come back whole and in the order asked for; what was released is counted."""
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +9,7 @@ from tedaudit.batches import Ragged, Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store import rewrites
 from tedaudit.store import rewrites as rewrites_module
-from tedaudit.store.files import read_notes, write_frame
+from tedaudit.store.files import read_notes
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import LeftOut, Released, RewriteTable
 from tedaudit.store.table_folder import TableFolder
@@ -173,10 +172,10 @@ def test_a_part_carries_how_many_rewrites_are_copies_or_empty_and_failed_ones_ar
         ("4", "1", "2"), ("1", "1", "0"), ("0", "0", "0"),
     ]  # fmt: skip
     for found in (table, _table(tmp_path)):
-        assert found.count_released(lambda: POOL) == Released(5, 2, 2)
+        assert found.count_released() == Released(5, 2, 2)
 
 
-def test_counting_what_was_released_reads_neither_the_texts_nor_the_pool(tmp_path, monkeypatch):
+def test_counting_what_was_released_reads_no_texts(tmp_path, monkeypatch):
     table = _table(tmp_path)
     table.append([0, 1], [0, 0], _released("text 0", ""), POOL)
 
@@ -184,18 +183,8 @@ def test_counting_what_was_released_reads_neither_the_texts_nor_the_pool(tmp_pat
         raise AssertionError("it was read")
 
     monkeypatch.setattr(rewrites_module, "read_frame", refuse)
-    assert table.count_released(refuse) == Released(2, 1, 1)
-    assert _table(tmp_path).count_released(refuse) == Released(2, 1, 1)  # nor the index, when opened anew
-
-
-def test_a_part_that_carries_no_counts_is_counted_when_it_is_read(tmp_path):
-    table = _table(tmp_path)
-    table.append([0, 1, 2], [0] * 3, _released("text 0", "", "x", failed=[2]), POOL)
-    path = tmp_path / "part-000000.parquet"
-    write_frame(path, pl.read_parquet(path), "key")  # as format 1 did
-    assert "released" not in read_notes(path, "key")
-    _append(table, [5], [0])
-    assert _table(tmp_path).count_released(lambda: POOL) == Released(3, 1, 1)
+    assert table.count_released() == Released(2, 1, 1)
+    assert _table(tmp_path).count_released() == Released(2, 1, 1)  # nor the index, when opened anew
 
 
 def test_a_few_outputs_and_the_mean_number_of_units_are_read_in_the_order_asked_for(tmp_path):

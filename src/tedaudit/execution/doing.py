@@ -115,7 +115,7 @@ class _Epsilon:
         self._guessing = [guessing for guessing in unit.guessing if guessing.epsilon == rewriting.epsilon]
         self._sees = sorted({part for guessing in self._guessing for part in guessing.sees})
         self._maker = PartMaker(rewriting.key, unit.pool, rewriting.number)
-        self._held = HeldParts(rewriting.key, sealed=rewriting.sealed)
+        self._held = HeldParts(rewriting.key)
         for part in rewriting.stored:
             self._held.add_file(Path(part.path), part.content)
         self.differing = 0
@@ -166,7 +166,7 @@ class _Epsilon:
         whole = restore_withheld(guesses, withhold(guessing.sees, outputs.failed), unit.candidates)
         persons = read_persons(whole, plan.known, averages=guessing.averages)
         judged = judge(persons, outputs.failed, plan, keys)
-        content = make_guesses_part(rows, judged, guessing.key, tells_losses=guessing.tells_losses)
+        content = make_guesses_part(rows, judged, guessing.key)
         return SealedPart(guessing.epsilon, guessing.attack, rows.start, content, len(rows))
 
     def _fetch(self, rows: Positions, parts: Sequence[str]) -> Rewrites:

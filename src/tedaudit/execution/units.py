@@ -110,7 +110,6 @@ class Rewriting:
     lacking: Mask
     again: Mask
     stored: tuple[Stored, ...] = ()
-    sealed: bool = True  # whether every stored part has a checksum
     given: Positions = field(default_factory=lambda: _NOWHERE)
 
 
@@ -136,7 +135,6 @@ class Guessing:
     knows_mechanism: bool = False
     practice: Sequence[str] = ()
     own: OwnRewrites | None = None
-    tells_losses: bool = True  # whether its table has room for them
     averages: bool = False  # whether scores are likelihoods: of texts that are known of a person, their mean
 
 

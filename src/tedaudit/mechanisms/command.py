@@ -65,8 +65,8 @@ class Command(RunsPrograms):
     """Whether the epsilons are a claim to test."""
     unit: Unit = "document"
     """The unit that an epsilon is claimed for."""
-    max_units: int = 1
-    """The most units a text can have."""
+    max_units: int | None = 1
+    """The most units a text can have. Null: nothing bounds them, so that no epsilon holds for a text."""
     delta: float = 0.0
     """The delta of the claim."""
     card: ClassVar[Card] = Card(

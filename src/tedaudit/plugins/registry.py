@@ -28,6 +28,8 @@ Kind = Literal["mechanism", "attack", "corpus"]
 _FOLDERS: dict[Kind, str] = {"mechanism": "mechanisms", "attack": "attacks", "corpus": "corpora"}
 _ONE: dict[Kind, str] = {"mechanism": "a mechanism", "attack": "an attack", "corpus": "a corpus"}
 _VERBS: dict[Kind, str] = {"mechanism": "rewrite", "attack": "guess", "corpus": "load"}
+_EXAMPLES = {"scrubadub": "scrubadub.yaml", "dpmlm-release": "dpmlm.yaml"}
+"""Packages that the mechanism `command` runs, and the example that says how."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,11 @@ def find(kind: Kind, name: str) -> Any:
         return import_object(name)
     if name not in names(kind):
         known = names(kind)
+        if kind == "mechanism" and name in _EXAMPLES:
+            raise PluginError(
+                f"'{name}' is no mechanism: `command` runs that package, in an environment of its own. "
+                f"examples/adapters/{_EXAMPLES[name]} says how, and docs/adapters.md what it does."
+            )
         raise PluginError(
             f"There is no {kind} named '{name}'.{did_you_mean(name, known)} There are: {join_names(known)}; "
             f"your own: py:package.module:name."

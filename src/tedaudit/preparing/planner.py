@@ -40,7 +40,7 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import difference, key_of
 from tedaudit.types import Corpus, Mechanism, Plan
 
-_WEIGHTS = "encoder_weights"  # absent from plans of format 1
+_WEIGHTS = "encoder_weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +196,7 @@ class Planner:
         self, name: str, spec: PlanSpec, sampling: Sampling | None, usable: npt.NDArray[np.bool_] | None,
         authors: Authors | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Return what determines a plan; refuse if a stored plan of that name was determined by other things.
-
-        A plan of format 1 did not record the weights of its encoder: it goes on without them.
-        """
+        """Return what determines a plan; refuse a stored plan of that name that other things determined."""
         uses_distance = sampling is not None and not sampling.uniform
         determinants: dict[str, Any] = {
             "corpus": self._corpus.fingerprint, "seed": self._spec.seed, "estimator": spec.estimator,
@@ -220,9 +217,9 @@ class Planner:
         stored = self._old.get(name)
         recorded = {} if stored is None else stored["determinants"]
         is_another_encoder = recorded.get("encoder") not in (None, determinants["encoder"])
-        if is_another_encoder and _WEIGHTS in recorded:  # its name is enough to refuse it: do not load it
+        if is_another_encoder:  # its name is enough to refuse it: do not load it
             determinants[_WEIGHTS] = recorded[_WEIGHTS]
-        elif uses_distance and (stored is None or _WEIGHTS in recorded):
+        elif uses_distance:
             self.encoder_fingerprint = self._load_encoder().fingerprint()
             determinants[_WEIGHTS] = dict(self.encoder_fingerprint)
         if stored is not None and stored["key"] != key_of(determinants):

@@ -142,7 +142,6 @@ class PreparedAudit:
                 "plans": plans,
                 "looks": earlier_looks(self.store) if kept else [],
                 "models": [*others, *self.models],
-                "format_notes": kept.get("format_notes", []),
                 "script_notes": list(self.script_notes),
                 "cautions": _drop_empty({**kept.get("cautions", {}), **self.cautions}),
                 "repeats": kept.get("repeats", {}),

@@ -270,7 +270,7 @@ def _read_section(run: RunDirectory, file: Path) -> Section | None:
         return None
     try:
         stored = parse_json(raw.decode("utf-8"))
-        return _read_older(stored) if "headings" in stored else _of_data(stored)
+        return _of_data(stored)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise RunDirectoryError(f"'{file}' is damaged ({type(error).__name__}). Delete it.") from error
 
@@ -285,7 +285,7 @@ def _of_data(stored: Any) -> Section:
         raise ValueError("rows of other lengths than the columns")
     marked = frozenset(int(number) for number in stored["marked"])
     table = Table(columns, rows, marked)
-    leads = stored.get("leads") is True  # sections that an older version wrote do not say it
+    leads = bool(stored["leads"])
     return Section(
         str(stored["title"]), table, str(stored["reading"]), _texts(stored["sentences"]), leads=leads
     )
@@ -305,22 +305,6 @@ def _check_cell(cell: Any) -> Cell:
     if isinstance(cell, int):
         float(cell)  # refuses one that no writer could show
     return cell
-
-
-_OLDER_KINDS: dict[str, Kind] = {
-    "mechanism": "label", "attack": "label", "record": "label", "attacks": "labels", "task": "task",
-}  # fmt: skip
-
-
-def _read_older(stored: Any) -> Section:
-    """Return a section as older runs have it: cells are text, and the first remark is the reading."""
-    texts, remarks = _texts(stored["private"]), _texts(stored["remarks"])
-    columns = tuple(
-        Column(name, "text" if name in texts else _OLDER_KINDS.get(name, "words"))
-        for name in _texts(stored["headings"])
-    )
-    table = Table(columns, tuple(map(_texts, stored["rows"])))
-    return Section(str(stored["title"]), table, "".join(remarks[:1]), remarks[1:])
 
 
 def _texts(values: Sequence[object]) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ def released_shares(run: RunDirectory) -> Iterator[tuple[tuple[str, Nominal], Sh
     """Yield, by mechanism and epsilon, what was released: from the counts that the tables carry."""
     for label, epsilon, folder in run.rewrite_folders():
         table = RewriteTable(folder, folder.info().key)
-        counts = table.count_released(lambda: run.corpus().texts)
+        counts = table.count_released()
         if counts.rewrites:
             yield (label, epsilon), Shares(counts.copied / counts.rewrites, counts.empty / counts.rewrites)
 

@@ -28,10 +28,9 @@ from tedaudit.results.verdict import NO_CLAIM, Verdict
 from tedaudit.results.worst_pairs import read_pairs
 from tedaudit.spec.model import ORIGINALS
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.formats import knowledge_of, score_of
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import find_look
-from tedaudit.store.missing import NOT_NOTED, describe_missing, find_missing
+from tedaudit.store.missing import describe_missing, find_missing
 from tedaudit.types import Claim, Plan
 
 _FEW = 8  # candidates whose scores are read together with the choices
@@ -87,8 +86,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     )
     findings = tuple(_hold_against(finding, checks) for finding in findings)
     notes = [describe_missing(missing)] if missing else []
-    notes += [] if "tables" in manifest else [NOT_NOTED]
-    notes += [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
+    notes += [*manifest["corpus"]["notes"], *_plan_notes(manifest)]
     notes += chain(manifest.get("script_notes", []), *manifest.get("cautions", {}).values())
     notes += [*note_repeats(manifest), *note_elsewhere(manifest), *note_latents(manifest)]
     notes += [*note_copies(run, manifest), *note_practice(table.about for table in tables)]
@@ -111,7 +109,7 @@ def _count_tables(
     run: RunDirectory, manifest: Mapping[str, Any], alpha: float, delta: float | None
 ) -> Iterator[_CountedTable]:
     plans: dict[str, Plan | None] = {}
-    asked = manifest.get("tables", {})
+    asked = manifest["tables"]
     for folder in run.guess_folders():
         info = folder.info()
         name = info.about["plan"]
@@ -136,7 +134,7 @@ def _count_tables(
         lacks = counts.trials < len(fresh) // estimator.rows_per_trial
         looked_before = any(start < look < len(plan) for look in plan_info["looks"])
         claim = None if info.about["claim"] is None else Claim(**info.about["claim"])
-        score = score_of(info.about, info.determinants["attack"])
+        score = info.about["score"]
         row = Row(estimator, counts, claim, lacks or looked_before, unfit, delta)
         looks = [look - start for look in plan_info["looks"] if look > start]
         parts = Certain(fresh, choices, margin, looks).count(row, alpha / 2)
@@ -180,7 +178,7 @@ def _describe(table: _CountedTable, family: Family, verdict: Verdict, measures: 
     return Finding(
         *table.setting, row.claim, table.about["attack"], row.counts, table.planned, bound,
         row.bound(family.alpha / 2).lower, row.bound_at(family.alpha), verdict, table.score, table.plan_base,
-        measures, row.unfit, row, surest, None, *knowledge_of(table.about, table.score),
+        measures, row.unfit, row, surest, None, table.about["knows"], table.about["sees_draw"],
         table.about["rewrites"], table.about["series"], table.about["known_texts"],
     )  # fmt: skip
 

@@ -49,13 +49,13 @@ def _examine(run: RunDirectory) -> Iterator[str]:
         yield str(error)
         return
     yield ""
-    sealed, corpus = bool(manifest["sealed"]), manifest["corpus"]
+    corpus = manifest["corpus"]
     keys = {f"corpus/{split}.parquet": corpus["fingerprint"] for split in corpus["splits"]}
     keys |= {f"corpus/{REPEATS}": corpus["fingerprint"]} if corpus.get("has_repeats") else {}
     keys |= {f"plans/{name}.parquet": plan["key"] for name, plan in manifest["plans"].items()}
     for name, key in keys.items():
         if (run.root / name).exists():
-            yield _try(read_frame, run.root / name, key, sealed=sealed)
+            yield _try(read_frame, run.root / name, key)
     for name, places, pattern in _TABLES:
         for path in sorted((run.root / name).glob(places)):
             folder = TableFolder(path, run.root)
@@ -75,7 +75,7 @@ def _examine_table(folder: TableFolder, pattern: str) -> Iterator[str]:
         yield str(error)
         return
     for path, _ in parts:
-        yield _try(read_frame, path, info.key, sealed=info.sealed)
+        yield _try(read_frame, path, info.key)
 
 
 def _try(read: Callable[..., object], *given: object, **named: object) -> str:

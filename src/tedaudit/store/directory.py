@@ -164,7 +164,7 @@ class RunDirectory:
             ) from error
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest, in the current format; it is read once."""
+        """Return the manifest; it is read once."""
         if self._manifest is None:
             self._manifest = read_manifest(self.manifest_path)
         return self._manifest
@@ -175,17 +175,13 @@ class RunDirectory:
 
     def write_manifest(self, data: Mapping[str, Any]) -> None:
         """Replace the manifest."""
-        sealed = self._is_sealed() if self.manifest_path.exists() else True
         files = self._name_list() or self.files.begin()
-        self._manifest = write_manifest(self.manifest_path, {**data, "sealed": sealed, "files": files})
+        self._manifest = write_manifest(self.manifest_path, {**data, "files": files})
 
     def note_redaction(self, *, redacted: bool) -> None:
         """Note whether what people are shown of this run is without texts, whichever command writes it."""
         self.manifest()  # refuses what is no run
         self.files.note_redaction(redacted=redacted)
-        if not self._name_list():  # of an older format, whose list could be lost without notice
-            with self.locked():
-                self.write_manifest(self.manifest())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -217,23 +213,17 @@ class RunDirectory:
         """Return the texts that the run was made with."""
         if self._corpus is not None:
             return self._corpus
-        about, sealed = self.manifest()["corpus"], self._is_sealed()
+        about = self.manifest()["corpus"]
         splits = {}
         for name in about["splits"]:
             path = self.root / "corpus" / f"{name}.parquet"
-            frame = read_frame(path, about["fingerprint"], sealed=sealed)
+            frame = read_frame(path, about["fingerprint"])
             splits[name] = split_of_frame(frame, read_notes(path, about["fingerprint"]), path)
         if about.get("has_repeats"):
-            frame = read_frame(self.root / "corpus" / REPEATS, about["fingerprint"], sealed=sealed)
+            frame = read_frame(self.root / "corpus" / REPEATS, about["fingerprint"])
             splits["train"] = replace(splits["train"], repeats=repeats_of_frame(frame))
-        corpus = Corpus(about["name"], splits, tuple(about["notes"]))
-        if not sealed and corpus.fingerprint != about["fingerprint"]:
-            raise RunDirectoryError(
-                f"'{self.root / 'corpus'}' does not hold the texts that were audited. Delete that folder and "
-                "run the same command again, which stores them again."
-            )
-        self._corpus = corpus
-        return corpus
+        self._corpus = Corpus(about["name"], splits, tuple(about["notes"]))
+        return self._corpus
 
     def write_plan(self, name: str, plan: Plan, key: str) -> None:
         """Store a plan."""
@@ -249,7 +239,7 @@ class RunDirectory:
         path = self.root / "plans" / f"{name}.parquet"
         if not path.exists():
             return None
-        frame = read_frame(path, key, sealed=self._is_sealed())
+        frame = read_frame(path, key)
         candidates = frame["candidates"].to_numpy() if "candidates" in frame.columns else None
         plan = Plan(candidates, frame["secret"].to_numpy(), frame["replicate"].to_numpy())
         if "released" not in frame.columns:
@@ -318,10 +308,6 @@ class RunDirectory:
         """Return how the manifest names the list of files that must be there; or nothing."""
         return str(self.manifest()["files"]) if self.manifest_path.exists() else ""
 
-    def _is_sealed(self) -> bool:
-        """Return whether every file of the run carries a checksum."""
-        return self.manifest_path.exists() and bool(self.manifest()["sealed"])
-
     def has_guesses(self, plan: str) -> bool:
         """Return whether any attack has guessed on a plan."""
         return any((self.root / "guesses" / plan).rglob("part-*"))
@@ -349,7 +335,7 @@ def frame_of_split(split: Split) -> tuple[pl.DataFrame, dict[str, str]]:
 
 def split_of_frame(frame: pl.DataFrame, notes: Mapping[str, str], path: Path) -> Split:
     """Return the split in a table."""
-    name = notes.get(_TEXTS, _USUAL)
+    name = notes.get(_TEXTS, "")
     if name not in frame.columns or frame[name].dtype != pl.String or frame[name].has_nulls():
         raise RunDirectoryError(
             f"'{path}' is damaged (it lacks the column of texts). Delete it and run the same command again."

@@ -72,8 +72,8 @@ class _Listed:
 class FileList:
     """The files beside the tables of a run, and their list.
 
-    `expected` returns how the manifest names the list that must be there, or nothing for a run of an older
-    format, which has none until something is written.
+    `expected` returns how the manifest names the list that must be there, or nothing while there is no
+    manifest.
     """
 
     def __init__(self, root: Path, expected: Callable[[], str]) -> None:
@@ -91,10 +91,7 @@ class FileList:
         return listed is not None and listed.redacted
 
     def read(self, path: Path) -> bytes | None:
-        """Return what is in a file of the list, or None if it is not there; one that does not fit is refused.
-
-        Of a run without a list, which an older version made, it is returned as it is.
-        """
+        """Return what is in a file of the list, or None without one; one that does not fit is refused."""
         raw, fits = self._compare(path)
         if not fits and os.access(self._root, os.W_OK):  # another process may have been writing it
             with lock_folder(self._root, _LOCK, wait=True):
@@ -197,7 +194,7 @@ class FileList:
 
     @contextmanager
     def _changing(self, *, lost: bool = False) -> Iterator[_Listed]:
-        """Give the list while nobody else changes it; a run without one gets one of its files as they are."""
+        """Give the list while nobody else changes it; where there is none, it is of the files as they are."""
         with lock_folder(self._root, _LOCK, wait=True):
             listed = None if lost else self._read()
             if listed is None:

@@ -30,7 +30,6 @@ from tedaudit.store.checksums import (
 TEMPORARY = ".writing-"
 _KEY = "tedaudit"  # under which a Parquet file carries the key of its table,
 _NAME = "file"  # and its own name: a part that was put into the place of another is noticed
-_BEFORE_CHECKSUMS = {_KEY, "ARROW:schema", "released", "copied", "empty"}  # all notes that files had then
 _LEVEL = 1  # of zstd: a third of the time of level 3, for a twentieth more bytes
 _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, ChecksumError)
 
@@ -88,14 +87,9 @@ def make_parquet(name: str, frame: pl.DataFrame, key: str, notes: Mapping[str, s
     return seal_parquet(buffer.getvalue())
 
 
-def read_frame(
-    path: Path, key: str, columns: Sequence[str] | None = None, *, sealed: bool = False
-) -> pl.DataFrame:
-    """Return a Parquet file of a table; a damaged or foreign one is named, with the way out.
-
-    `sealed` says that no file of the table was written before files had checksums.
-    """
-    return parse_frame(path, read_part(path), key, columns, sealed=sealed)
+def read_frame(path: Path, key: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return a Parquet file of a table; a damaged or foreign one is named, with the way out."""
+    return parse_frame(path, read_part(path), key, columns)
 
 
 def read_part(path: Path) -> bytes:
@@ -106,16 +100,13 @@ def read_part(path: Path) -> bytes:
         raise _damaged(path, error) from error
 
 
-def parse_frame(
-    path: Path, raw: bytes, key: str, columns: Sequence[str] | None = None, *, sealed: bool = False
-) -> pl.DataFrame:
+def parse_frame(path: Path, raw: bytes, key: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Return the table of a file whose bytes these are."""
     try:
         has_checksum = check_parquet(raw)
         notes = pl.read_parquet_metadata(io.BytesIO(raw))
         _check_identity(path, key, notes)
-        if not has_checksum:
-            _refuse_lost_checksum(notes, sealed=sealed)
+        _refuse_lost_checksum(has_checksum=has_checksum)
         return pl.read_parquet(io.BytesIO(raw), columns=list(columns) if columns else None)
     except _BROKEN as error:
         raise _damaged(path, error) from error
@@ -132,15 +123,14 @@ def count_rows(path: Path) -> int:
         raise _damaged(path, error) from error
 
 
-def read_notes(path: Path, key: str, *, sealed: bool = False) -> Mapping[str, str]:
+def read_notes(path: Path, key: str) -> Mapping[str, str]:
     """Return what stands in the metadata of a Parquet file of a table; its data is not read."""
     try:
         footer = _read_footer(path)
         has_checksum = check_footer(footer) is not None
         notes: Mapping[str, str] = pl.read_parquet_metadata(io.BytesIO(b"PAR1" + footer))
         _check_identity(path, key, notes)
-        if not has_checksum:
-            _refuse_lost_checksum(notes, sealed=sealed)
+        _refuse_lost_checksum(has_checksum=has_checksum)
     except _BROKEN as error:
         raise _damaged(path, error) from error
     return notes
@@ -155,9 +145,8 @@ def _check_identity(path: Path, key: str, notes: Mapping[str, str]) -> None:
         )
 
 
-def _refuse_lost_checksum(notes: Mapping[str, str], *, sealed: bool) -> None:
-    """Refuse a file without a checksum if it must have had one: only older files never did."""
-    if sealed or not _BEFORE_CHECKSUMS.issuperset(notes):
+def _refuse_lost_checksum(*, has_checksum: bool) -> None:
+    if not has_checksum:
         raise ChecksumError("it lacks the checksum that it was written with")
 
 

@@ -26,7 +26,7 @@ class GuessTable:
     """Judged guesses in parts of consecutive rows of the plan."""
 
     def __init__(self, folder: TableFolder, key: str) -> None:
-        self._folder, self.key, self._sealed = folder, key, folder.is_sealed()
+        self._folder, self.key = folder, key
         self._parts = folder.parts(r"part-(\d{9})-(\d{9})\.parquet")
         self._ahead: pl.DataFrame | None = None  # columns of the complete rows that were read ahead
         self._refuse_overlaps()
@@ -56,7 +56,7 @@ class GuessTable:
 
     def append(self, rows: range, judged: Judged) -> None:
         """Add the guesses of a run of rows as one part."""
-        self.place(rows, make_guesses_part(rows, judged, self.key, tells_losses=self.tells_losses))
+        self.place(rows, make_guesses_part(rows, judged, self.key))
 
     def place(self, rows: range, content: bytes) -> None:
         """Write the part of a run of rows, which was made elsewhere."""
@@ -99,7 +99,7 @@ class GuessTable:
         frames = []
         for path, (start, stop) in self._parts:
             if start < limit:
-                frame = read_frame(path, self.key, columns, sealed=self._sealed)
+                frame = read_frame(path, self.key, columns)
                 if len(frame) != stop - start:
                     raise RunDirectoryError(f"'{path}' has {len(frame)} rows instead of {stop - start}. "
                                             "Delete it and run the same command again.")  # fmt: skip
@@ -116,7 +116,7 @@ class GuessTable:
     def read_ends(self) -> Floats | None:
         """Return the ends of both likelihoods of every row, lower ones first; None if there are none.
 
-        A likelihood of texts has them; a score in its place, or a table from before them, has not.
+        A likelihood of texts has them; a score in its place has not.
         """
         if not any(self._has_columns(path, _ENDS) for path, _ in self._parts):
             return None
@@ -134,7 +134,7 @@ class GuessTable:
         for path, (start, stop) in self._parts:
             if start < limit:
                 if self._has_columns(path, columns):
-                    frame = read_frame(path, self.key, columns, sealed=self._sealed)
+                    frame = read_frame(path, self.key, columns)
                 else:
                     frame = pl.DataFrame({name: _nothing(name, stop - start) for name in columns})
                 frames.append(frame.head(limit - start))
@@ -142,14 +142,11 @@ class GuessTable:
 
     @cached_property
     def tells_losses(self) -> bool:
-        """Whether parts have columns for losses: in a table from before them, none has.
-
-        A part in which no guess is usable has none either, whatever the table.
-        """
+        """Whether parts have columns for losses; one in which no guess is usable never has."""
         for path, _ in self._parts:
             if self._has_columns(path, _LOSSES):
                 return True
-            if read_frame(path, self.key, ["usable"], sealed=self._sealed)["usable"].any():
+            if read_frame(path, self.key, ["usable"])["usable"].any():
                 return False
         return True
 
@@ -163,7 +160,7 @@ class GuessTable:
         for path, (start, stop) in self._parts:
             inside = ordered[(ordered >= start) & (ordered < stop)]
             if len(inside):
-                frame = read_frame(path, self.key, sealed=self._sealed)
+                frame = read_frame(path, self.key)
                 fetched += frame[(inside - start).tolist()].to_dicts()
         return fetched
 
@@ -179,7 +176,7 @@ def name_rows(rows: range) -> str:
     return f"part-{rows.start:09d}-{rows.stop:09d}.parquet"
 
 
-def make_guesses_part(rows: range, judged: Judged, key: str, *, tells_losses: bool = True) -> bytes:
+def make_guesses_part(rows: range, judged: Judged, key: str) -> bytes:
     """Return the guesses of a run of rows as one part."""
     columns: dict[str, Any] = {
         "choice": judged.choice,
@@ -193,7 +190,7 @@ def make_guesses_part(rows: range, judged: Judged, key: str, *, tells_losses: bo
         columns["best"] = judged.best
     places = judged.place if judged.place is not None else np.full(len(judged), -1, dtype=np.int32)
     columns["place"] = places
-    if judged.losses is not None and tells_losses:
+    if judged.losses is not None:
         columns |= _pack_losses(judged.losses)
     return make_parquet(name_rows(rows), pl.DataFrame(columns), key)
 

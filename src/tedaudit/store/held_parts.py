@@ -54,8 +54,8 @@ def _to_units(units: npt.NDArray[np.int64]) -> pl.Series:
 class HeldParts:
     """Parts of one table. A row that lies in several of them is that of the last one."""
 
-    def __init__(self, key: str, *, sealed: bool) -> None:
-        self._key, self._sealed = key, sealed
+    def __init__(self, key: str) -> None:
+        self._key = key
         self._parts: list[bytes | pl.DataFrame | tuple[Path, bytes]] = []
 
     def add_file(self, path: Path, content: bytes = b"") -> None:
@@ -99,7 +99,7 @@ class HeldParts:
             return pl.read_parquet(io.BytesIO(part), columns=list(columns)).select(columns)
         path, content = part
         raw = content or read_part(path)
-        return parse_frame(path, raw, self._key, columns, sealed=self._sealed).select(columns)
+        return parse_frame(path, raw, self._key, columns).select(columns)
 
 
 def _join(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -44,7 +44,7 @@ def find_look(run: RunDirectory) -> Look:
 def _has_lost(run: RunDirectory, rows: Mapping[tuple[str, ...], int]) -> bool:
     """Return whether guesses that were judged are gone, or a plan without which they say nothing."""
     planned = {name: run.count_plan(name) for name in run.manifest()["plans"]}
-    for name, told in run.manifest().get("tables", {}).items():
+    for name, told in run.manifest()["tables"].items():
         kind, *place = name.split("/")
         if kind == "guesses" and min(rows.get(tuple(place), 0), planned.get(place[0], 0)) < told["seen"]:
             return True
@@ -66,12 +66,7 @@ def note_study(run: RunDirectory, name: str) -> tuple[dict[str, Any], Look]:
 
 
 def note_made(manifest: Mapping[str, Any], *studies: str) -> dict[str, Any]:
-    """Return a manifest that says which runs of fresh trials must be there from now on, by folder.
-
-    One that does not say which tables must be there is that of an older version, and stays so.
-    """
-    if "tables" not in manifest:
-        return dict(manifest)
+    """Return a manifest that says which runs of fresh trials must be there from now on, by folder."""
     return {**manifest, "tables": manifest["tables"] | {name: {"asked": 1, "seen": 1} for name in studies}}
 
 
@@ -86,18 +81,8 @@ def noted_studies(run: RunDirectory) -> dict[str, Look]:
 
 
 def earlier_looks(run: RunDirectory) -> list[str]:
-    """Return the states that were looked at, in order.
-
-    Earlier versions noted for each plan the numbers of rows that had been seen: as many looks.
-    """
-    manifest = run.manifest()
-    if "looks" in manifest:
-        return list(manifest["looks"])
-    seen = {name: plan["looks"] for name, plan in manifest["plans"].items()}
-    number, rows = max(map(len, seen.values()), default=0), _complete_rows(run)
-    if number and all(count in seen.get(plan, ()) for (plan, *_), count in rows.items()):
-        return [""] * (number - 1) + [_describe_state(rows)]
-    return [""] * number
+    """Return the states that were looked at, in order."""
+    return list(run.manifest()["looks"])
 
 
 def note_look(run: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,18 +100,16 @@ def note_look(run: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, Any]:
     state, last = _describe_state(rows), _find_last(looks)
     if last is None or looks[last] != state:
         looks.append(state)
-    noted = {**manifest, "plans": plans, "looks": looks}
-    if "tables" in manifest:
-        judged = {"/".join(("guesses", *table)): count for table, count in rows.items()}
-        behind = {"/".join(place[1:3]) for place in rows}
-        noted["tables"] = {
-            name: {
-                **told,
-                "seen": told["asked"] if _get_output(name) in behind else judged.get(name, told["seen"]),
-            }
-            for name, told in manifest["tables"].items()
+    judged = {"/".join(("guesses", *table)): count for table, count in rows.items()}
+    behind = {"/".join(place[1:3]) for place in rows}
+    tables = {
+        name: {
+            **told,
+            "seen": told["asked"] if _get_output(name) in behind else judged.get(name, told["seen"]),
         }
-    return noted
+        for name, told in manifest["tables"].items()
+    }
+    return {**manifest, "plans": plans, "looks": looks, "tables": tables}
 
 
 def _get_output(name: str) -> str:

@@ -22,10 +22,6 @@ from tedaudit.store.looks import STUDIES, Tables, noted_studies
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableFolder
 
-NOT_NOTED = (
-    "which tables must be there was not noted when this run was made, so that a lost one is not missed: the "
-    "same command again notes it"
-)
 _MOST = 6  # things that a sentence names
 Kind = Literal["guesses", "rewrites", "own_rewrites", "studies", "plan", "corpus", "file"]
 _KINDS: dict[str, Kind] = {"guesses": "guesses", "rewrites": "rewrites", "own_rewrites": "own_rewrites"}
@@ -77,8 +73,7 @@ def describe_missing(missing: Sequence[Missing]) -> str:
 
 def find_missing(run: RunDirectory, *, thorough: bool = False) -> tuple[Missing, ...]:
     """Return what a run lacks, tables of one kind together; if `thorough`, each rewrite is looked for."""
-    noted: Tables | None = run.manifest().get("tables")
-    tables = _list_stored(run) if noted is None else noted
+    tables: Tables = run.manifest()["tables"]
     found = [*_find_basics(run, tables), *_find_tables(run, tables)]
     if thorough:
         counted = [one for one in found if one.kind == "rewrites"]
@@ -92,8 +87,7 @@ def note_asked(run: RunDirectory, asked: Mapping[str, int]) -> Tables:
 
     Of what earlier commands asked for, only tables that were never begun are given up.
     """
-    noted: Tables | None = run.manifest().get("tables") if run.exists() else {}
-    known = _list_stored(run) if noted is None else noted
+    known: Tables = run.manifest()["tables"] if run.exists() else {}
     kept = {
         name: told for name, told in known.items() if told["seen"] or TableFolder(run.root / name).has_parts()
     }
@@ -102,13 +96,6 @@ def note_asked(run: RunDirectory, asked: Mapping[str, int]) -> Tables:
         told = kept.get(name, none)
         kept[name] = {**told, "asked": max(rows, told["asked"])}
     return kept
-
-
-def _list_stored(run: RunDirectory) -> Tables:
-    """Return the tables of guesses in a run of a version that noted none: each as long as its plan."""
-    plans = {name: run.count_plan(name) for name in run.manifest()["plans"]}
-    parts = [folder.path.parts for folder in run.guess_folders()]
-    return {"/".join(place[-5:]): {"asked": plans[place[-4]], "seen": 0} for place in parts}
 
 
 def _find_basics(run: RunDirectory, tables: Tables) -> Iterator[Missing]:

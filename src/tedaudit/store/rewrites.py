@@ -1,7 +1,7 @@
 """The table of rewrites: one mechanism at one epsilon, found by text position and replicate."""
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,7 @@ class RewriteTable:
     """Rewrites in parts; an index in memory, read when it is first needed, says where each one lies."""
 
     def __init__(self, folder: TableFolder, key: str) -> None:
-        self._folder, self.key, self.sealed = folder, key, folder.is_sealed()
+        self._folder, self.key = folder, key
         self._runs: list[tuple[Keys, Keys]] | None = None  # sorted keys, and where each row lies
         self._paths: dict[int, Path] = {}
         self._left_out: dict[int, LeftOut] | None = None  # of parts without their latents
@@ -180,7 +180,7 @@ class RewriteTable:
         self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], parts: Sequence[str] = OPTIONAL
     ) -> Rewrites:
         """Return stored rewrites in the order asked for; of units, tokens and latents only those named."""
-        held = HeldParts(self.key, sealed=self.sealed)
+        held = HeldParts(self.key)
         for number in np.unique(self._where(text, replicate) >> 32).tolist():
             held.add_file(self._paths[number])
         return held.fetch(text, replicate, parts)
@@ -189,16 +189,12 @@ class RewriteTable:
         """Return released text and error code of a few rewrites."""
         return self._columns(text, replicate, ["output", "error"])
 
-    def count_released(self, pool: Callable[[], Sequence[str]]) -> Released:
-        """Return the counts that every part carries; a part that carries none is read and counted."""
+    def count_released(self) -> Released:
+        """Return the counts that every part carries."""
         total = Released()
         for path in self._paths.values():
-            notes = read_notes(path, self.key, sealed=self.sealed)
-            if "released" in notes:
-                total += Released(int(notes["released"]), int(notes["copied"]), int(notes["empty"]))
-            else:
-                frame = read_frame(path, self.key, ["text", "output", "error"], sealed=self.sealed)
-                total += _count_released(frame, pool())
+            notes = read_notes(path, self.key)
+            total += Released(int(notes["released"]), int(notes["copied"]), int(notes["empty"]))
         return total
 
     def mean_units(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> float | None:
@@ -228,12 +224,12 @@ class RewriteTable:
         return where
 
     def _read(self, number: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        return read_frame(self._paths[number], self.key, columns, sealed=self.sealed)
+        return read_frame(self._paths[number], self.key, columns)
 
     def _find_left_out(self) -> dict[int, LeftOut]:
         """Return the parts that have left out their latents, looked for once."""
         if self._left_out is None:
-            notes = {n: read_notes(path, self.key, sealed=self.sealed) for n, path in self._paths.items()}
+            notes = {n: read_notes(path, self.key) for n, path in self._paths.items()}
             found = {number: read_left_out(told) for number, told in notes.items()}
             self._left_out = {number: left_out for number, left_out in found.items() if left_out.rows}
         return self._left_out

@@ -19,7 +19,7 @@ from pydantic import (
 
 from tedaudit.errors import SpecError
 from tedaudit.nominal import Nominal
-from tedaudit.types import Claim
+from tedaudit.types import Claim, Knows
 
 
 def _refuse_path(name: str) -> str:
@@ -139,19 +139,17 @@ class _Manifest(_Part):
     spec: _Settings
     corpus: _Corpus
     plans: dict[FileName, _Plan]
-    looks: list[str] = []
-    models: list[_Model] = []
-    format_notes: list[str] = []
+    looks: list[str]
+    models: list[_Model]
     script_notes: list[str] = []
     cautions: dict[str, list[str]] = {}
     repeats: dict[str, _Repeats] = {}
     latents: dict[str, _Latents] = {}
     elsewhere: dict[str, _Elsewhere] = {}
-    tables: dict[TableName, _Table] = {}
+    tables: dict[TableName, _Table]
     cards: dict[str, dict[str, _Card]] = {}
     machine: _Machine = _Machine()
     written: str = ""
-    sealed: StrictBool = False
     files: str
 
 
@@ -196,7 +194,9 @@ class _GuessAbout(_Part):
     claim: _Claim | None
     plan: str
     attack: str
-    score: str = ""
+    score: str
+    knows: Knows
+    sees_draw: StrictBool
     own_rewrites: StrictInt = 0
     practice: _Practice | None = None
     resampled: _Resampled | None = None
@@ -209,7 +209,7 @@ class _GuessInfo(_Part):
 
 
 def misfit_of_manifest(manifest: Mapping[str, Any]) -> str:
-    """Return what is wrong with a manifest of the current format, or nothing."""
+    """Return what is wrong with a manifest, or nothing."""
     return _find_misfit(_Manifest, manifest)
 
 

@@ -19,7 +19,6 @@ from tedaudit.store.files import TEMPORARY, difference, key_of, make_folders, wr
 from tedaudit.store.shapes import misfit_of_guesses
 
 _INFO = "table.json"
-_FIELDS = {"key", "about", "determinants"}  # all that a description had before it carried a checksum
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,6 @@ class TableInfo:
     key: str
     about: Mapping[str, Any]
     determinants: Mapping[str, Any]
-    sealed: bool = False  # whether every part carries a checksum
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class TableFolder:
         """Return the table's key after checking it; a new table is given its description."""
         key = self.check(determinants)
         if not (self.path / _INFO).exists() or not self.has_parts():
-            content = {"key": key, "about": about, "determinants": determinants, "sealed": True}
+            content = {"key": key, "about": about, "determinants": determinants}
             plain = json.loads(json.dumps(content, default=str))
             make_folders(self.path, self.root)
             write_atomically(self.path / _INFO, json.dumps(seal_json(plain), indent=1).encode())
@@ -88,10 +86,6 @@ class TableFolder:
                 f"'{path}' is damaged ({reason}). Delete the folder '{self.path}' and run the same command "
                 "again."
             ) from error
-
-    def is_sealed(self) -> bool:
-        """Return whether no part without a checksum belongs here."""
-        return self.exists() and self.info().sealed
 
     def place_of_guesses(self, plans: Collection[str]) -> tuple[str, str, Nominal, str]:
         """Return plan, mechanism, epsilon and attack of a table of guesses; refuse a misplaced one."""
@@ -126,10 +120,9 @@ class TableFolder:
 
 
 def _parse_info(info: dict[str, Any]) -> TableInfo:
-    if not check_json(info) and set(info) != _FIELDS:
+    if not check_json(info):
         raise ChecksumError(f"it lacks: {FIELD}")
-    sealed = info.get("sealed") is True
-    return TableInfo(str(info["key"]), dict(info["about"]), dict(info["determinants"]), sealed)
+    return TableInfo(str(info["key"]), dict(info["about"]), dict(info["determinants"]))
 
 
 def parse_epsilon(path: Path) -> Nominal:

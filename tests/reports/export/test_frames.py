@@ -1,15 +1,13 @@
 """Frames: they say what the findings say, with the same columns and types whatever was found."""
 
-import shutil
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 from helpers import Failing, SharedWords, audited, given, make_spec, sentences
-from tedaudit.api import load_run, run
+from tedaudit.api import run
 from tedaudit.errors import SpecError
 from tedaudit.reports.export.documents import ROW, LossAt, TextTrial, Trial
 from tedaudit.reports.export.frames import (
@@ -25,7 +23,6 @@ from tedaudit.results.findings import Finding
 from tedaudit.text.plain_data import list_members
 from tedaudit.types import Claim
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 SETTING = ["plan", "mechanism", "epsilon", "attack"]
 
 
@@ -178,11 +175,3 @@ def test_a_run_without_a_finding_has_empty_frames(losing):
     result = replace(losing, findings=())
     assert frame_rows(result).shape == (0, len(list_columns(Finding, ROW)))
     assert frame_trials(result).schema == list_columns(Trial)
-
-
-@pytest.mark.parametrize("older", ["format_1", "format_2"])
-def test_runs_of_older_formats_have_trials_too(older, tmp_path):
-    [manifest] = list((FIXTURES / older).rglob("manifest.json"))[:1]
-    result = load_run(shutil.copytree(manifest.parent, tmp_path / "run"))
-    trials = frame_trials(result, texts=True)
-    assert trials.filter("counted")["right"].sum() == sum(finding.bound.correct for finding in result) > 0

@@ -1,4 +1,4 @@
 """Scripts that run in another virtual environment, beside a package that cannot live in ours.
 
-They import neither tedaudit nor each other's packages, and run on Python 3.9 or later.
+They do not import tedaudit, and run on Python 3.9 or later.
 """

@@ -2,9 +2,11 @@
 
 import functools
 import json
+import os
 import random
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,7 @@ _WORD = "the"  # from which the distances between words are measured for truncat
 
 def main() -> None:
     """Answer with the mechanism that the first argument, a JSON object, describes."""
-    from answering import answer_requests, split_key, take_over_output  # beside this file
-
-    answers = take_over_output()
+    answers = _take_over_output()
     settings = json.loads(sys.argv[1])
     import nltk
 
@@ -32,12 +32,12 @@ def main() -> None:
 
     def rewrite(request: dict[str, Any]) -> str:
         mechanism = build(request["epsilon"])
-        np.random.seed(split_key(request))  # noqa: NPY002 - the package draws from it
+        np.random.seed(_split_key(request))  # noqa: NPY002 - the package draws from it
         random.seed(int(request["draw_key"], 16))
         text = request["text"].lower() if settings["lower_case"] else request["text"]
         return " ".join(str(mechanism.replace_word(word)) for word in split(text))
 
-    answer_requests(answers, rewrite)
+    _answer_requests(answers, rewrite)
 
 
 def _prepare(settings: dict[str, Any]) -> Any:
@@ -116,6 +116,39 @@ def _remember(function: Any) -> Any:
 
 def _refuse_download(*_: Any, **__: Any) -> bool:
     return False
+
+
+# --- An answer for every line of standard input, whatever the libraries in this process print meanwhile.
+
+
+def _take_over_output() -> Any:
+    """Return a file for answers; all that anybody prints from now on goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return answers
+
+
+def _answer_requests(answers: Any, rewrite: Callable[[dict[str, Any]], str]) -> None:
+    """Answer every line of standard input; what a rewrite raises is an answer too, by its type alone."""
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        answer = {"id": request["id"]}
+        try:
+            answer["text"] = rewrite(request)
+        except MemoryError:  # of the machine, not of the text
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            answer["error"] = f"raised-{type(error).__name__}"
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+def _split_key(request: dict[str, Any]) -> list[int]:
+    """Return the key of a draw as four numbers of 32 bits, as numpy's generators take them."""
+    key = str(request["draw_key"])
+    return [int(key[start : start + 8], 16) for start in range(0, 32, 8)]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The published JSON schemas: made from the documents, shipped with the package, named by what they describe.
 
-`python -m tedaudit.reports.export.schemas` writes them anew after a change to the documents. A schema that
-was released never changes: the next one gets the next number, and the file of the old one stays.
+`python -m tedaudit.reports.export.schemas` writes them anew after a change to the documents.
 """
 
 import json
