@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from helpers import Latents, NearestLatent, make_spec, snapshot, tables, vector
+from tedaudit.batches import Ragged
 from tedaudit.seeding import normals, uniforms
 from tedaudit.types import Card, Guess, Rewrite
 
@@ -38,6 +39,13 @@ class Encoding(Latents):
             else Rewrite(f"near {round(n[0], 2)}", latent=vector(draw.text) / draw.epsilon + n)
             for draw, n, coin in zip(draws, noise, coins, strict=True)
         ]
+
+
+class Remaking(Encoding):
+    """Makes its latents again."""
+
+    def latents(self, draws):
+        return Ragged.of([rewrite.latent for rewrite in self.rewrite(draws)], np.float32)
 
 
 @dataclass

@@ -406,3 +406,13 @@ class BringsRows(BringsTexts, Protocol):
     def rows(self) -> tuple[Sequence[str], Mapping[str, Sequence[Any]]]:
         """Return the text of every row, repeats too, and the columns by name, with a value for each row."""
         ...
+
+
+def find_callee(plugin: Any, candidates: int = 0) -> Callee | None:
+    """Return what a plug-in calls outside of tedaudit, if it says so."""
+    return plugin.callee(candidates) if isinstance(plugin, CallsOut) else None
+
+
+def makes_latents(mechanism: Any) -> bool:  # MERGE
+    """Merge."""
+    return hasattr(mechanism, "latents")

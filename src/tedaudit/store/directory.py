@@ -47,6 +47,9 @@ class RunDirectory:
         self._manifest: dict[str, Any] | None = None
         self._corpus: Corpus | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RunDirectory, (self.root,)  # what it has read stays in its process
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RunDirectory) and self.root == other.root
 

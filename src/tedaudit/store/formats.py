@@ -18,8 +18,8 @@ from tedaudit.store.shapes import misfit_of_manifest
 from tedaudit.text.characters import replace_surrogates
 from tedaudit.types import Knows
 
-FORMAT = 4
-READABLE = (1, 2, 3, 4)
+FORMAT = 5
+READABLE = (5,)
 SEALED_FORMAT = 3  # the first whose files carry checksums
 NOT_CHECKED = "were written before files carried checksums: damage to them is not noticed"
 NOT_RECORDED = "weights not recorded"
