@@ -429,8 +429,3 @@ class BringsRows(BringsTexts, Protocol):
 def find_callee(plugin: Any, candidates: int = 0) -> Callee | None:
     """Return what a plug-in calls outside of tedaudit, if it says so."""
     return plugin.callee(candidates) if isinstance(plugin, CallsOut) else None
-
-
-def makes_latents(mechanism: Any) -> bool:  # MERGE
-    """Merge."""
-    return hasattr(mechanism, "latents")
