@@ -75,7 +75,7 @@ def executed(
     """
     audit = prepare(spec)
     with ExitStack() as planning:
-        planning.enter_context(audit.store.locked())
+        planning.enter_context(audit.store.locked(wait=part is not None))
         if audit.store.manifest_bytes() != audit.seen:  # another process was faster
             audit = prepare(spec)
         started()

@@ -191,11 +191,15 @@ class RunDirectory:
                 self.write_manifest(self.manifest())
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes out while writing, and clear what a killed one left half-written."""
+    def locked(self, *, wait: bool = False) -> Iterator[None]:
+        """Keep other processes out while writing, and clear what a killed one left half-written.
+
+        Whoever waits is one of several that write, and clears nothing of the others.
+        """
         self.create()
-        with lock_folder(self.root):
-            clear_leftovers(self.root)
+        with lock_folder(self.root, wait=wait):
+            if not wait:
+                clear_leftovers(self.root)
             self._manifest = None  # another process may have written it
             yield
 
