@@ -7,20 +7,21 @@ its files; only the run lists them.
 import io
 import os
 import pickle
+import queue
 import signal
 import sys
 import threading
 import types
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from typing import Any, Protocol, Self
 
 from tedaudit.errors import InfrastructureError, PluginError
-from tedaudit.execution.steps import Shared, Step, Worker, commit
+from tedaudit.execution.steps import GuessStep, Shared, Step, Worker, commit
 from tedaudit.plugins.abilities import CallsOut, CallsUserCode
 from tedaudit.plugins.registry import Reference
 from tedaudit.spec.engine import EngineSpec
@@ -120,9 +121,15 @@ def do_here(here: Worker, step: Step) -> list[Made]:
 
 
 def must_stay(step: Step, plugins: Mapping[str, Any]) -> bool:
-    """Return whether a step calls a plug-in that asks a server: its limits hold for one process."""
+    """Return whether a step calls a plug-in that asks a server: its limits hold for one process.
+
+    Or an attack that tries a function or a server: how often that is called was said before.
+    """
     called = [plugins.get(reference.identity) for reference in step.called]
-    return any(_calls_out(plugin) and not isinstance(plugin, CallsUserCode) for plugin in called)
+    if any(_calls_out(plugin) and not isinstance(plugin, CallsUserCode) for plugin in called):
+        return True
+    is_tried = isinstance(step, GuessStep) and step.attack.knows_mechanism
+    return is_tried and _calls_out(plugins.get(step.mechanism.identity))
 
 
 def _calls_out(plugin: Any) -> bool:
@@ -185,6 +192,18 @@ def pack_shared(shared: Shared) -> bytes:
     return packed
 
 
+def unpack_shared(packed: bytes) -> Shared:
+    """Return what all steps share, in another process."""
+    try:
+        shared: Shared = pickle.loads(packed)  # noqa: S301 - from the run
+    except Exception as error:
+        raise PluginError(
+            f"An object of this audit cannot be loaded in another process ({type(error).__name__}: {error}). "
+            "Use the engine `serial`; or give it by its name, as py:package.module:name."
+        ) from error
+    return shared
+
+
 def count_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -196,12 +215,12 @@ class ProcessEngine:
     def __init__(self, workers: int = 0, announce: Announce | None = None) -> None:
         self._workers, self._announce = workers or count_cores(), announce
         self._told: set[str] = set()
-        self._thread = ThreadPoolExecutor(1)  # for plug-ins that must not be there several times
+        self._staying = _Waiting()  # for the thread of plug-ins that must not be there several times
         self._pool: ProcessPoolExecutor | None = None
         self._parcel = b""
-        self._flying: dict[Future[list[Made]], Step] = {}
+        self._flying: dict[Future[Any], Step] = {}
         self._suspects: deque[Step] = deque()  # steps that were being done when a process was lost
-        self._lost: Counter[str] = Counter()
+        self._lost: Counter[Step] = Counter()
 
     @property
     def has_room(self) -> bool:
@@ -210,10 +229,11 @@ class ProcessEngine:
 
     def open(self, here: Worker, plugins: Mapping[str, Any]) -> None:
         """Begin a run."""
-        self._here, self._plugins = here, plugins
+        self._root, self._plugins = here.shared.root, plugins
         self._parcel = pack_shared(here.shared)
+        self._leave()
         self._end()
-        self._flying.clear()
+        threading.Thread(target=_do_in_turn, args=(here, self._staying), daemon=True).start()
         self._suspects.clear()
         self._lost.clear()
         for line in list_remembering(plugins, self._workers):
@@ -221,10 +241,18 @@ class ProcessEngine:
 
     def submit(self, step: Step) -> None:
         """Take a step."""
+        future: Future[Any]
         if must_stay(step, self._plugins):
-            future = self._thread.submit(do_here, self._here, step)
+            future = Future()
+            self._staying.put((future, step))
         else:
-            future = self._begin().submit(_do, pack_step(step))
+            parcel = pack_step(step)
+            try:
+                with _as_parent():  # a process may start with any step
+                    future = self._begin().submit(_do, parcel)
+            except BrokenProcessPool:  # one was lost, and nothing has said so yet
+                self._suspect(step)
+                return
         self._flying[future] = step
 
     def finished(self) -> Iterator[tuple[Step, list[Made]]]:
@@ -237,19 +265,19 @@ class ProcessEngine:
             if step is None:
                 continue
             try:
-                made = future.result()
+                result = future.result()
             except BrokenProcessPool:
                 self._suspect(step)
                 continue
             if self._suspects and self._suspects[0] is step:
                 self._suspects.popleft()
-            yield step, made
+            yield step, commit(self._root, result) if isinstance(result, dict) else result
 
     def _suspect(self, step: Step) -> None:
         """Note that a process was lost: all steps that were being done are done again, one at a time."""
         self._end()
-        self._lost[step.what] += 1
-        if self._lost[step.what] >= MOST_LOST:
+        self._lost[step] += 1
+        if self._lost[step] >= MOST_LOST:
             raise InfrastructureError(
                 f"{step.what} has cost {MOST_LOST} processes, one after the other. That is not an output, so "
                 "no attack sees it. Finished work is kept: remove the cause (too little memory for so many "
@@ -260,17 +288,22 @@ class ProcessEngine:
 
     def _begin(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(
-                self._workers, get_context("spawn"), initializer=_open, initargs=(self._parcel,)
-            )
-            with _as_parent():
-                self._pool.submit(_be_there)  # all processes start with the first thing to do
+            settings = self._parcel, os.getcwd()  # noqa: PTH109 - of this process
+            self._pool = ProcessPoolExecutor(self._workers, get_context("spawn"), _open, settings)
         return self._pool
 
     def _tell(self, line: str) -> None:
         if self._announce is not None and line not in self._told:
             self._told.add(line)
             self._announce(line)
+
+    def _leave(self) -> None:
+        """Let go of all that is being done; what the thread has not begun is not done any more."""
+        for future in self._flying:
+            future.cancel()
+        self._flying.clear()
+        self._staying.put(None)
+        self._staying = _Waiting()
 
     def _end(self) -> None:
         if self._pool is not None:
@@ -283,9 +316,23 @@ class ProcessEngine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._flying.clear()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._leave()
         self._end()
+
+
+_Waiting = queue.SimpleQueue["tuple[Future[Any], Step] | None"]
+
+
+def _do_in_turn(here: Worker, waiting: _Waiting) -> None:
+    """Do what waits, one step after the other; nobody waits for this thread when the process ends."""
+    while (given := waiting.get()) is not None:
+        future, step = given
+        if not future.set_running_or_notify_cancel():
+            continue
+        try:
+            future.set_result(here.do(step))
+        except BaseException as error:
+            future.set_exception(error)
 
 
 @contextmanager
@@ -308,26 +355,35 @@ def _as_parent() -> Iterator[None]:
 
 # --- What runs in another process.
 
-_place: Worker | Exception | None = None
+_place: Worker | PluginError | None = None
 
 
-def _be_there() -> None:
-    """Do nothing."""
+@contextmanager
+def as_told() -> Iterator[None]:
+    """Tell an error that no pickle holds in words: others arrive in the first process as they are."""
+    try:
+        yield
+    except BaseException as error:
+        try:
+            is_whole = str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301 - made here
+        except Exception:  # whatever a class raises
+            is_whole = False
+        if is_whole:
+            raise
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 
-def _open(parcel: bytes) -> None:
+def _open(parcel: bytes, place: str) -> None:
     """Take what steps share; end with the process that started this one, whatever is being done."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is typed is for the first process
     os.dup2(2, 1)  # its standard output is for results
+    os.chdir(place)  # names of files are those of the first process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     global _place  # noqa: PLW0603 - a process has one
     try:
-        _place = Worker(pickle.loads(parcel))  # noqa: S301 - from the process that started this one
-    except Exception as error:  # told when there is somebody to tell
-        _place = PluginError(
-            f"An object of this audit cannot be loaded in another process ({type(error).__name__}: {error}). "
-            "Use the engine `serial`; or give it by its name, as py:package.module:name."
-        )
+        _place = Worker(unpack_shared(parcel))
+    except PluginError as error:  # told when there is somebody to tell
+        _place = error
 
 
 def _end_with_parent() -> None:
@@ -340,4 +396,5 @@ def _end_with_parent() -> None:
 def _do(parcel: bytes) -> list[Made]:
     if not isinstance(_place, Worker):
         raise _place or RuntimeError("nothing was opened")
-    return do_here(_place, unpack_step(parcel, _place.shared))
+    with as_told():
+        return do_here(_place, unpack_step(parcel, _place.shared))

@@ -4,7 +4,6 @@ A machine that sees the run's folder writes files there; to any other the files 
 and what it makes comes back.
 """
 
-import pickle
 import secrets
 import sys
 import time
@@ -15,15 +14,17 @@ from typing import Any, Self
 from tedaudit.errors import InfrastructureError, ModelError, shorten
 from tedaudit.execution.engines import (
     Announce,
+    as_told,
     do_here,
     list_remembering,
     must_stay,
     pack_shared,
     pack_step,
+    unpack_shared,
     unpack_step,
 )
 from tedaudit.execution.ray_cluster import Cluster
-from tedaudit.execution.steps import GuessStep, Shared, Step, Worker, commit
+from tedaudit.execution.steps import GuessStep, Step, Worker, commit
 from tedaudit.plugins.extras import require
 from tedaudit.plugins.registry import Reference, determinants, explain_difference
 from tedaudit.spec.engine import EngineSpec
@@ -199,15 +200,16 @@ def _do(
     if not is_seen and brought is None and isinstance(step, GuessStep):
         return None
     _limit_threads(threads)
-    _check(worker, step, known)
-    made = worker.do(step, None if brought is None else brought.__getitem__)
+    with as_told():
+        _check(worker, step, known)
+        made = worker.do(step, None if brought is None else brought.__getitem__)
     return commit(root, made) if is_seen else made
 
 
 def _open(name: str, path: Sequence[str], packed: bytes) -> Worker:
     if name not in _places:
         sys.path += [entry for entry in path if entry not in sys.path and Path(entry).exists()]
-        shared: Shared = pickle.loads(packed)  # noqa: S301 - from the run
+        shared = unpack_shared(packed)
         _places.clear()
         _checked.clear()
         _places[name] = Worker(shared)
