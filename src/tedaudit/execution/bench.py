@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Rewrites
+from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Ragged, Rewrites
 from tedaudit.errors import ContractError, TedauditError
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.abilities import (
@@ -115,6 +115,17 @@ class Bench:
             _check_answers(name, rewrites, len(draws), Rewrite, Rewrites)
             batches.append(_gather_rewrites(name, rewrites))
         return Rewrites.join(batches)
+
+    def make_latents(self, reference: Reference, draws: Draws) -> Ragged:
+        """Return the latent of each draw, made again by its mechanism, checked."""
+        with _blame(reference.name):
+            made = retry(partial(self.plugin(reference).latents, draws), reference.name)
+        if not isinstance(made, Ragged) or len(made) != len(draws) or made.values.dtype != np.float32:
+            raise ContractError(
+                f"'{reference.name}' was asked for the latents of {len(draws)} draws; it must return a "
+                "tedaudit.batches.Ragged of float32 with a row for each of them."
+            )
+        return made
 
     def _guess(self, chunk: GuessChunk) -> Guesses:
         if not len(chunk):

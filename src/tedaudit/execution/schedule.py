@@ -147,7 +147,8 @@ class Schedule:
     ) -> Iterator[GuessStep]:
         """Yield the steps of an attack on some rows: each on the rows of a grid that it has yet to guess."""
         job = self.job
-        most = self._audit.spec.block_size if attack in job.asking else _ROWS
+        is_bulky = job.bulky and "latent" in job.attacks[attack].card.sees
+        most = self._audit.spec.block_size if is_bulky or attack in job.asking else _ROWS
         size = max(1, min(most, _CELLS // job.candidates))
         for start in range(rows.start, rows.stop, size):
             for gap in self._find_gaps(epsilon, attack, range(start, min(start + size, rows.stop))):

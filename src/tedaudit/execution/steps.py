@@ -281,8 +281,7 @@ class Worker:
         """Return the latents of some rows, which their keys determine."""
         wanted = Wanted(plan.source, plan.replicate, np.full(len(plan), float(epsilon)))
         draws = make_draws(self.shared.texts, wanted, seed)
-        latents: Ragged = self.bench.plugin(mechanism).latents(draws)
-        return latents
+        return self.bench.make_latents(mechanism, draws)
 
     def _fetch_own(self, step: GuessStep, learning: Learning, read: Read) -> OwnRewrites:
         """Return own rewrites, cut down to what the attack may see, without latents; the last are kept."""

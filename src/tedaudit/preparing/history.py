@@ -119,14 +119,16 @@ def extend_history(
     """Return the history of a run with what its jobs add to it.
 
     A wave is a block if a block was set (`is_fixed`), or if a function or a server rewrites: what it
-    remembers, and what a kill costs, is then as much as a block.
+    remembers, and what a kill costs, is then as much as a block. If draws are shuffled, a wave is one piece:
+    pieces are cut by text, so code that counts its calls would tell of several which text it was given.
     """
     waves = list(known)
     for job in jobs:
         done = max((w.stop for w in waves if (w.label, w.plan) == (job.label, job.plan_name)), default=0)
-        for stop in _list_ends(job, block, is_fixed=is_fixed or job.calls_out):
+        for stop in _list_ends(job, block, is_fixed=is_fixed or job.calls_out or job.shuffled):
             if stop > done:
-                size = block if is_fixed or job.shuffled else _choose_size(job, texts, block, stop - done)
+                size = block if is_fixed else _choose_size(job, texts, block, stop - done)
+                size = stop - done if job.shuffled else size
                 waves.append(Wave(job.label, job.plan_name, done, stop, size))
                 done = stop
         had = [np.asarray(wave.own) for wave in waves if wave.label == job.label and wave.own]

@@ -17,6 +17,7 @@ from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare, restore_audit
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
+from tedaudit.store.rewrites import RewriteTable
 from tedaudit.text.plain_data import PlainData
 from tedaudit.types import Rewrite
 
@@ -112,10 +113,12 @@ def _replay_row(schedule: Schedule, epsilon: Nominal, attack: str, row: int, wor
     wanted = Wanted(plan.source, plan.replicate, np.array([float(epsilon)]))
     draws = number_draws(texts, wanted) if job.is_numbered else make_draws(texts, wanted, step.seed)
     again = worker.bench.perform(RewriteChunk(job.reference, draws))
-    guesses, outputs, _ = worker.answer(step)
+    guesses = worker.answer(step)[0]
+    rewrites = job.rewrites_at(epsilon)
+    stored = RewriteTable(rewrites.folder, rewrites.check()).fetch(plan.source, plan.replicate)
     positions = range(len(texts)) if plan.candidates is None else plan.candidates[0].tolist()
     choice, secret = int(choices[row]), int(plan.secret[0])
     return Replayed(
         job.plan_name, job.label, epsilon, attack, row, tuple(texts[i] for i in positions), tuple(positions),
-        secret, outputs[0], again[0], tuple(guesses[0].scores.tolist()), choice, choice == secret,
+        secret, stored[0], again[0], tuple(guesses[0].scores.tolist()), choice, choice == secret,
     )  # fmt: skip
