@@ -44,10 +44,15 @@ STAGES = {
     "attack, numbering words": ["inference.lexical:WordFeatures._number"],
     "attack, counting features": ["inference.lexical:WordFeatures._count"],
     "judging": ["plans.trials:judge"],
-    "tables of rewrites": ["store.rewrites:RewriteTable.append"],
-    "reading rewrites": ["store.rewrites:RewriteTable.fetch"],
-    "tables of guesses": ["store.guesses:GuessTable.append"],
-    "writing files": ["store.files:write_frame", "store.files:write_atomically"],
+    "steps": [
+        "execution.schedule:open_schedules",
+        "execution.schedule:Schedule.list_rewriting",
+        "execution.schedule:Schedule.list_guessing",
+    ],
+    "tables of rewrites": ["store.rewrites:make_rewrites_part", "store.rewrites:RewriteTable.append"],
+    "reading rewrites": ["store.held_parts:gather_rewrites"],
+    "tables of guesses": ["store.guesses:make_guesses_part", "store.guesses:GuessTable.append"],
+    "writing files": ["store.files:write_atomically", "store.listing:Listing.add"],
     "result": ["results.reading:read_result"],
 }
 PLUGINS = ("mechanisms.word_rr", "mechanisms.dp_mlm", "attacks.lexical", "attacks.embedding")

@@ -4,9 +4,9 @@ r"""What the process that runs an audit does itself while workers rewrite and gu
     python benchmarks/parent.py --mechanism dp-mlm --attack embedding --corpus atis --encoder zoo:encoder \
         --trials 1000000 --workers 12 --repeats 2 --epsilon .1 --epsilon .5 --epsilon 1 --epsilon 10 ...
 
-Stages: *units* are made and packed, results are *received* (by the threads that listen to workers) and
-unpacked, files are *placed*; *before* is all until the first unit, with candidates and plans, *after* are the
-bounds and the page. What is left is *other*. A row is a rewrite or a guess.
+Stages: steps are *made* and *packed*, files are *listed*; *before* is all until the first step, with
+candidates and plans, *after* are the bounds and the page. What is left is *other*. A row is a rewrite or a
+guess.
 """
 
 import argparse
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.api import run
-from tedaudit.execution.backlog import Backlog
-from tedaudit.execution.engines import pool, processes
-from tedaudit.execution.wire import Shelf
+from tedaudit.execution import engines
+from tedaudit.execution.schedule import Schedule
+from tedaudit.store.listing import Listing
 
 _SPENT: Counter[str] = Counter()  # seconds of CPU, by stage
 
@@ -60,8 +60,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1)
     asked = parser.parse_args()
     for holder, name, stage in (
-        (Backlog, "make_unit", "units"), (Shelf, "pack", "units"), (Backlog, "place", "placed"),
-        (processes, "receive", "received"), (pool, "unpack", "received"),
+        (Schedule, "list_rewriting", "made"), (Schedule, "list_own", "made"),
+        (Schedule, "list_guessing", "made"), (Schedule, "list_learning", "made"),
+        (engines, "pack_step", "packed"), (Listing, "add", "listed"),
     ):  # fmt: skip
         watch(holder, name, stage)
     for _ in range(asked.repeats):

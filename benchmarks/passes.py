@@ -1,8 +1,9 @@
-"""How many texts a model reads in an audit: each once in a unit, so smaller units for more workers read more.
+"""How many texts a model reads in an audit: each once in a piece of a wave, whoever does the pieces.
 
     TEDAUDIT_DATA=data python benchmarks/passes.py --corpus atis
 
-Nothing is rewritten: candidates are drawn, the plan is cut into units, and different sources are counted.
+Nothing is rewritten: candidates are drawn, the plan is cut into waves and pieces, and texts are counted. The
+last column tells how many would do: each text once.
 """
 
 import argparse
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tedaudit.execution.backlog import spans
+from tedaudit.execution.schedule import open_schedules
 from tedaudit.preparing.preparation import prepare
 from tedaudit.spec.model import parse_spec
 
@@ -21,25 +22,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--corpus", default="demo")
     parser.add_argument("--trials", type=int, action="append")
-    parser.add_argument("--workers", type=int, action="append")
     asked = parser.parse_args()
-    workers = [1, *(asked.workers or [2, 4, 12])]
-    print("| trials | " + " | ".join(f"{number} workers" for number in workers) + " |")
-    print("|---|" + "---|" * len(workers))
+    print("| trials | waves | pieces | texts read | texts |")
+    print("|---|---|---|---|---|")
     for trials in asked.trials or [10_000, 100_000, 1_000_000]:
         with tempfile.TemporaryDirectory() as folder:
             spec = {
                 "mechanisms": ["word-rr"], "corpus": asked.corpus, "epsilons": [1.0], "trials": trials,
                 "encoder": "lexical", "out": str(Path(folder) / "run"),
             }  # fmt: skip
-            audit = prepare(parse_spec(spec))
-        [job] = audit.jobs
-        read = [
-            sum(len(np.unique(job.plan.source[rows.start : rows.stop])) for rows in spans(job, audit, number))
-            for number in workers
-        ]
-        cells = [f"{number:,} ({number / read[0]:.2f})" for number in read]
-        print(f"| {trials:,} | " + " | ".join(cells) + " |", flush=True)
+            [schedule] = open_schedules(prepare(parse_spec(spec)))
+            read = sum(len(np.unique(piece.text)) for piece in schedule.pieces)
+            texts = len(np.unique(schedule.job.plan.source))
+        cells = [trials, len(schedule.waves), len(schedule.pieces), read, texts]
+        print("| " + " | ".join(f"{cell:,}" for cell in cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from tedaudit.api import run
 from tedaudit.errors import InfrastructureError
-from tedaudit.execution.engines.ray import RayEngine
+from tedaudit.execution.ray_engine import RayEngine
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.spec.engine import EngineSpec
 from tedaudit.types import Card
@@ -109,7 +109,7 @@ def main() -> None:
     import ray
     from ray.cluster_utils import Cluster
 
-    sys.path.insert(0, str(Path(__file__).parent))  # where actors find the mechanism
+    sys.path.insert(0, str(Path(__file__).parent))  # where workers find the mechanism
     health = {
         "health_check_period_ms": 500,
         "health_check_timeout_ms": 2000,
@@ -131,12 +131,12 @@ def main() -> None:
         killer = Killer(cluster, root / "who", asked)
         ends, begin = 0, time.monotonic()
         disturbed = make_settings(root / "disturbed", mechanism, asked.trials)
-        with RayEngine(EngineSpec(name="ray"), 4096, print) as engine:
+        with RayEngine(EngineSpec(name="ray"), print) as engine:
             while True:
                 try:
                     result = run(disturbed, engine, killer, page=False)
                     break
-                except InfrastructureError as error:  # one chunk was hit three times: go on, as a user would
+                except InfrastructureError as error:  # one step was hit three times: go on, as a user would
                     ends += 1
                     print(f"ended and resumed: {error}")
         seconds = time.monotonic() - begin
@@ -145,7 +145,7 @@ def main() -> None:
         tables = [hash_tables(root / name) for name in ("disturbed", "calm")]
         bounds = [[finding.bound for finding in found] for found in (result, other)]
         print(f"{killer.processes} processes and {killer.machines} machines were killed in {seconds:.0f} s")
-        print(f"runs that ended because one chunk was hit three times, and were resumed: {ends}")
+        print(f"runs that ended because one step was hit three times, and were resumed: {ends}")
         print(f"processes that worked: {len(list((root / 'who').iterdir())) - 1}")
         print(f"files of tables: {len(tables[1])}; as in one process: {_count_equal(*tables)}")
         print(f"equal bounds: {bounds[0] == bounds[1]}")

@@ -3,11 +3,10 @@
 import math
 
 from helpers import TABLES, make_spec, reference, sentences, snapshot
-from tedaudit.batches import Draws, Rewrites
-from tedaudit.execution.doing import do
-from tedaudit.execution.engines.serial import SerialEngine
-from tedaudit.execution.units import RewriteChunk, Unit
-from tedaudit.execution.work import Bench
+from tedaudit.batches import Draws
+from tedaudit.execution.bench import RewriteChunk
+from tedaudit.execution.engines import SerialEngine, do_here
+from tedaudit.execution.steps import RewriteStep
 from tedaudit.seeding import derive
 from tedaudit.types import Draw
 
@@ -16,61 +15,43 @@ PLUGINS = "py:engine_plugins"
 
 
 class Backwards:
-    """Holds several chunks at a time and does the one that came last first."""
-
-    workers = 1
+    """Holds several steps at a time and does the one that came last first."""
 
     def __init__(self, room):
-        self.room, self.waiting, self.bench = room, [], Bench(50)
-        self.most = self.done = 0
+        self.room, self.waiting, self.most, self.done = room, [], 0, 0
 
     @property
     def has_room(self):
         return len(self.waiting) < self.room
 
-    def offer(self, plugins):
-        self.bench.adopt(plugins)
+    def open(self, here, plugins):
+        self.here = here
+        self.waiting.clear()
 
-    def submit(self, ticket, chunk):
-        assert self.has_room, "a chunk was submitted without room for it"
-        self.waiting.append((ticket, chunk))
+    def submit(self, step):
+        assert self.has_room, "a step was submitted without room for it"
+        self.waiting.append(step)
         self.most = max(self.most, len(self.waiting))
 
     def finished(self):
         while self.waiting:
-            ticket, work = self.waiting.pop()
+            step = self.waiting.pop()
             self.done += 1
-            for result in do(work, self.bench):
-                yield ticket, result
-
-
-class Refuses(SerialEngine):
-    """Rewrites nothing: whatever reaches it was not taken from the folder."""
-
-    def submit(self, ticket, work):
-        assert isinstance(work, Unit)
-        for rewriting in work.rewriting:
-            wanted = rewriting.lacking | rewriting.again
-            is_given = len(rewriting.given) and (rewriting.given[wanted] >= 0).all()
-            assert is_given or not wanted.any(), f"{work.mechanism.name}: rewritten"
-        assert not len(work.own) or (work.own_given >= 0).all(), "own rewrites were to be made here"
-        super().submit(ticket, work)
+            yield step, do_here(self.here, step)
 
 
 class Counting(SerialEngine):
-    """Counts results and the rewrites among them, and breaks down after a number of results."""
+    """Counts steps and the rewrites in them, and breaks down after a number of steps."""
 
     def __init__(self, last=math.inf):
-        super().__init__(4096)
+        super().__init__()
         self.made, self.results, self._last = 0, 0, last
 
     def finished(self):
-        for ticket, result in super().finished():
+        for step, made in super().finished():
             self.results += 1
-            parts = result if isinstance(result, tuple) else ()
-            self.made += sum(part.size for part in parts if not part.attack)
-            self.made += len(result) if isinstance(result, Rewrites) else 0
-            yield ticket, result
+            self.made += len(step) if isinstance(step, RewriteStep) else 0
+            yield step, made
             if self.results >= self._last:
                 raise KeyboardInterrupt
 

@@ -105,15 +105,16 @@ class Noisy(Plain):
         return super().rewrite(draws)
 
 
-class Threads(Plain):
-    """Releases how many threads it may use."""
+class Surroundings(Plain):
+    """Releases how many threads it may use, and in which folder it is."""
 
-    card: ClassVar[Card] = Card(name="threads", summary="Counts threads.")
+    card: ClassVar[Card] = Card(name="surroundings", summary="Looks around.")
 
     def rewrite(self, draws):
         import torch
 
-        return [Rewrite(f"{torch.get_num_threads()} {os.environ['OMP_NUM_THREADS']}") for _ in draws]
+        told = f"{torch.get_num_threads()} {os.environ['OMP_NUM_THREADS']} {Path.cwd()}"
+        return [Rewrite(told) for _ in draws]
 
 
 class Zero:
@@ -130,6 +131,7 @@ class Server(Zero):
     """An attack that asks a server; it notes the process that asks."""
 
     folder: str
+    seconds: float = 0.0
     card: ClassVar[Card] = Card(name="server", summary="Asks.")
 
     def callee(self, candidates):
@@ -137,6 +139,7 @@ class Server(Zero):
 
     def guess(self, seen):
         (Path(self.folder) / str(os.getpid())).touch()
+        time.sleep(self.seconds)
         return super().guess(seen)
 
 

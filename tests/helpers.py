@@ -17,8 +17,7 @@ import numpy as np
 
 from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError
-from tedaudit.execution.engines.workplace import PERFORM, receive, send
-from tedaudit.execution.wire import Failure, pack, unpack
+from tedaudit.execution.engines import ProcessEngine
 from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import normals, uniforms
 from tedaudit.spec.model import AuditSpec, parse_spec
@@ -134,41 +133,29 @@ class FreshProcesses:
     workers = 1
 
     def __init__(self) -> None:
-        self._waiting = []
-        self.processes = 0
+        self._waiting, self.processes = [], 0
 
     @property
     def has_room(self) -> bool:
         return not self._waiting
 
-    def offer(self, plugins):
-        """Take nothing: plug-ins of this process are of no use in another."""
+    def open(self, here, plugins):
+        """Begin a run."""
+        self._opened = here, plugins
 
-    def submit(self, ticket, work):
-        self._waiting.append((ticket, work))
+    def submit(self, step):
+        self._waiting.append(step)
 
     def finished(self):
         while self._waiting:
-            ticket, work = self._waiting[0]
-            results = list(self._do(work))
-            self._waiting.pop(0)
-            for result in results:
-                yield ticket, result
-
-    def _do(self, work):
-        self.processes += 1
-        command = [sys.executable, "-m", "tedaudit.worker", "--serve"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        with subprocess.Popen(command, cwd=HERE, **pipes) as process:  # where py:helpers:... can be imported
-            send(process.stdin, PERFORM, 1, pack(work))
-            receive(process.stdout)  # it is ready
-            while True:
-                result = unpack(receive(process.stdout)[2])
-                assert not isinstance(result, Failure), result
-                yield result
-                if not isinstance(result, tuple):
-                    break
-            process.kill()
+            self.processes += 1
+            with ProcessEngine(1) as engine:
+                engine.open(*self._opened)
+                engine.submit(self._waiting.pop())
+                done = []
+                while not done:
+                    done = list(engine.finished())
+            yield from done
 
 
 @dataclass

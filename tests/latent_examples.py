@@ -1,17 +1,16 @@
 """A mechanism with latents that says so, attacks on them, a small audit, and what its tables hold."""
 
-import json
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
-from helpers import Latents, NearestLatent, make_spec, snapshot, tables, vector
+from helpers import Latents, NearestLatent, make_spec, tables, vector
+from tedaudit.batches import Ragged
 from tedaudit.seeding import normals, uniforms
 from tedaudit.types import Card, Guess, Rewrite
 
-BYTES = 16  # of a latent in a table
 RESAMPLED = "py:latent_examples:ResampledLatent"
 
 
@@ -38,6 +37,16 @@ class Encoding(Latents):
             else Rewrite(f"near {round(n[0], 2)}", latent=vector(draw.text) / draw.epsilon + n)
             for draw, n, coin in zip(draws, noise, coins, strict=True)
         ]
+
+
+class Remaking(Encoding):
+    """Makes its latents again."""
+
+    remade: ClassVar[list[int]] = []
+
+    def latents(self, draws):
+        self.remade.extend(draw.key for draw in draws)
+        return Ragged.of([rewrite.latent for rewrite in self.rewrite(draws)], np.float32)
 
 
 @dataclass
@@ -85,13 +94,3 @@ def without_latents(root):
     """Return all tables of a run, latents left out."""
     found = tables(root)
     return {name: [r[:-1] for r in rows] if "rewrites/" in name else rows for name, rows in found.items()}
-
-
-def guesses(root):
-    """Return the contents of all tables of guesses."""
-    return {name: content for name, (content, _) in snapshot(root, "guesses/**/*.parquet").items()}
-
-
-def told(root):
-    """Return what a manifest tells of latents."""
-    return json.loads((root / "manifest.json").read_text()).get("latents")

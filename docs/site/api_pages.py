@@ -13,7 +13,7 @@ from pydantic import BaseModel
 import tedaudit
 from tedaudit.plugins.settings import list_settings, read_meanings
 
-PLUGIN_MODULES = ("types", "batches", "nominal", "seeding", "execution.engines.protocol")
+PLUGIN_MODULES = ("types", "batches", "nominal", "seeding", "execution.engines")
 PAGES = {
     "functions": ("Functions", "What can be done from Python. Everything here is a name of `tedaudit`."),
     "results": ("Results and specs", "What the functions take and return."),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         TedauditError,
     )
     from tedaudit.estimators import Bound
-    from tedaudit.execution.engines.protocol import Engine
+    from tedaudit.execution.engines import Engine
     from tedaudit.forecast.forecast import Forecast, plan_audit
     from tedaudit.nominal import NO_EPSILON, Nominal
     from tedaudit.reports.result import Result
@@ -65,7 +65,7 @@ _HOMES = {
         "RunDirectoryError", "SpecError", "TedauditError",
     ),
     "tedaudit.estimators": ("Bound",),
-    "tedaudit.execution.engines.protocol": ("Engine",),
+    "tedaudit.execution.engines": ("Engine",),
     "tedaudit.forecast.forecast": ("Forecast", "plan_audit"),
     "tedaudit.nominal": ("NO_EPSILON", "Nominal"),
     "tedaudit.reports.result": ("Result",),

@@ -13,11 +13,12 @@ from tedaudit.corpora.files import Given, assemble
 from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.confirmation import confirm_losses
-from tedaudit.execution.engines.opening import Wanted, open_engine
-from tedaudit.execution.runner import Announce, Progress, Started, executed
+from tedaudit.execution.engines import Announce, Wanted, open_engine
+from tedaudit.execution.runner import Part, Progress, Started, executed
+from tedaudit.execution.schedule import count_steps, open_schedules
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.preparing.own_folder import own_folder
-from tedaudit.preparing.preparation import choose_attacks
+from tedaudit.preparing.preparation import choose_attacks, prepare
 from tedaudit.releasing.release import Order, choose_epsilon, release
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
@@ -122,7 +123,7 @@ class TemporaryFolder:
         self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-def run(  # noqa: PLR0913 - most are keywords
+def run(
     spec: AuditSpec | Mapping[str, Any],
     engine: Wanted | None = None,
     progress: Progress | None = None,
@@ -130,7 +131,6 @@ def run(  # noqa: PLR0913 - most are keywords
     page: bool = True,
     announce: Announce | None = None,
     started: Started = lambda: None,
-    work: Path | None = None,
 ) -> Result:
     """Run an audit, or go on with it, and return the result; `page` says whether to write report.html.
 
@@ -140,8 +140,7 @@ def run(  # noqa: PLR0913 - most are keywords
     "workers": 4}, or an object; without it, the spec's, which is this process if nothing is said. `progress`
     is called with what is being done, how much of it is done and how much there is. If the run calls a
     function of the user's or a server, `announce` is told in one line how often it will; by default it is
-    written to standard error. `started` is called once all settings have been checked. Rewrites that lie in
-    the folder `work`, made on another machine, are not made again.
+    written to standard error. `started` is called once all settings have been checked.
     """
     given = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
     said = announce or tell
@@ -151,7 +150,7 @@ def run(  # noqa: PLR0913 - most are keywords
         advance = progress or (lambda *_: None)
         with (
             open_engine(placed, engine, said) as worker,
-            executed(placed, worker, advance, said, started, work) as store,
+            executed(placed, worker, advance, said, started) as store,
         ):
             result = read_result(store)
             named = {plugin.title: plugin.reference("mechanism") for plugin in placed.mechanisms}
@@ -159,6 +158,30 @@ def run(  # noqa: PLR0913 - most are keywords
                 result = read_result(store)
             write_reports(result, page=page)
     return Result.of(result)
+
+
+def run_part(
+    spec: AuditSpec | Mapping[str, Any],
+    part: Part,
+    engine: Wanted | None = None,
+    progress: Progress | None = None,
+    *,
+    announce: Announce | None = None,
+) -> tuple[Path, int]:
+    """Do one part of the steps of a run, and return its folder and how many rewrites and guesses are left.
+
+    Parts may go on at the same time, one after the other, or on machines that have a copy of the folder:
+    what each makes is put together by copying its files back. The run itself, called once more, does what is
+    left and tells the result. Guesses on trials wait until all of them are rewritten, whoever does that.
+    """
+    given = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
+    said, advance = announce or tell, progress or (lambda *_: None)
+    with (
+        own_folder(given) as (placed, _),
+        open_engine(placed, engine, said) as worker,
+        executed(placed, worker, advance, said, part=part) as store,
+    ):
+        return store.root, count_steps(open_schedules(prepare(placed)))[1]
 
 
 def tell(line: str) -> None:

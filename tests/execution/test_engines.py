@@ -1,32 +1,28 @@
 """Engines: whichever one does the work, in whatever order, the run writes the same files."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from engine_examples import Backwards, list_contents, make_rewriting
+from engine_examples import Backwards, list_contents
 from helpers import Recording, Stop, make_spec, reference, summary, tables
 from tedaudit.api import run
-from tedaudit.batches import Guesses, Rewrites
-from tedaudit.errors import ContractError
-from tedaudit.execution.engines.serial import SerialEngine
-from tedaudit.execution.work import Bench
-from tedaudit.store.guesses import GuessTable
-from tedaudit.store.table_folder import TableFolder
+from tedaudit.execution.engines import SerialEngine
+from tedaudit.store.listing import Made
 from tedaudit.types import Card, Guess, Rewrite
 
 
 class Talkative(SerialEngine):
-    """Returns results that nobody asked for, before and after each that somebody did."""
+    """Gives what nobody asked for, and every step twice."""
 
     def finished(self):
-        for ticket, result in super().finished():
-            yield -ticket, result
-            yield ticket, result
-            yield ticket, result  # done twice
-            yield 10**9, Rewrites.of([])
+        for step, made in super().finished():
+            yield replace(step), [Made("guesses/of/nobody/part-000000000-000000009.parquet", "0" * 64)]
+            yield step, made
+            yield step, made
 
 
 def _work(out, **changes):
@@ -52,53 +48,29 @@ def serial(tmp_path_factory):
 
 
 @pytest.mark.parametrize("room", [1, 7, 10_000])
-def test_results_do_not_depend_on_how_many_chunks_an_engine_holds_or_on_their_order(tmp_path, serial, room):
+def test_results_do_not_depend_on_how_many_steps_an_engine_holds_or_on_their_order(tmp_path, serial, room):
     engine = Backwards(room)
     run(_work(tmp_path), engine=engine)
     assert engine.most <= room
-    assert engine.most >= min(room, 5)  # it was given several where it had room
+    assert engine.most >= min(room, 3)  # it was given several where it had room
     assert tables(tmp_path) == tables(serial)
     assert summary(tmp_path) == summary(serial)
-    assert list_contents(tmp_path) == list_contents(serial)  # parts of rewrites too, in the same order
-
-
-def test_a_result_that_cannot_be_of_a_unit_is_refused(tmp_path):
-    class Mistaken(SerialEngine):
-        def finished(self):
-            for ticket, _ in super().finished():
-                yield ticket, Guesses.of([])
-
-    with pytest.raises(ContractError, match="Mistaken returned another work's result"):
-        run(make_spec(tmp_path / "run"), Mistaken())
-
-
-def test_a_result_with_an_unknown_ticket_is_ignored(tmp_path, serial):
-    run(_work(tmp_path), engine=Talkative())
     assert list_contents(tmp_path) == list_contents(serial)
 
 
-def test_parts_that_come_twice_are_counted_once(tmp_path):
-    both = {"attacks": ["lexical", "resample"], "trials": 60}
-    run(_work(tmp_path / "twice", **both), engine=Talkative())
-    run(_work(tmp_path / "once", **both))
-    assert list_contents(tmp_path / "twice") == list_contents(tmp_path / "once")
-
-
-def test_an_engine_that_loses_own_rewrites_is_named(tmp_path):
-    class Forgetful(SerialEngine):
-        def finished(self):
-            for ticket, result in super().finished():
-                is_own = isinstance(result, tuple) and any(part.own for part in result)
-                if not is_own:
-                    yield ticket, result
-
-    with pytest.raises(ContractError, match="Forgetful has lost own rewrites"):
-        run(_work(tmp_path, mechanisms=["py:helpers:Failing"], attacks=["resample"], trials=60), Forgetful())
+def test_what_was_not_submitted_in_this_run_is_not_listed(tmp_path, serial):
+    run(_work(tmp_path), engine=Talkative())
+    assert list_contents(tmp_path) == list_contents(serial)
+    assert (tmp_path / "files.txt").read_text() == (serial / "files.txt").read_text()
 
 
 @pytest.mark.parametrize("steps", [8, 14])
-def test_an_engine_that_still_holds_chunks_of_a_stopped_run_can_do_the_next(tmp_path, serial, steps):
-    engine, seen = Backwards(5), []
+def test_an_engine_that_still_holds_steps_of_a_stopped_run_can_do_the_next(tmp_path, serial, steps):
+    class Keeping(Backwards):
+        def open(self, here, plugins):
+            self.here = here
+
+    engine, seen = Keeping(5), []
 
     def progress(*what):
         seen.append(what)
@@ -107,11 +79,14 @@ def test_an_engine_that_still_holds_chunks_of_a_stopped_run_can_do_the_next(tmp_
 
     with pytest.raises(Stop):
         run(_work(tmp_path), engine=engine, progress=progress)
-    assert engine.waiting
+    left = len(engine.waiting)
+    assert left
+    engine.room += left
     run(_work(tmp_path), engine=engine)
-    assert engine.waiting == []
     assert tables(tmp_path) == tables(serial)
     assert summary(tmp_path) == summary(serial)
+    listed = (tmp_path / "files.txt").read_text().splitlines()
+    assert len(listed) == len(set(listed))
 
 
 def test_a_finished_run_submits_nothing(tmp_path):
@@ -121,26 +96,29 @@ def test_a_finished_run_submits_nothing(tmp_path):
     assert (engine.done, engine.most) == (0, 0)
 
 
-def test_no_result_waits_for_another_and_readers_use_the_rows_before_the_first_gap(tmp_path):
-    spec = {"mechanisms": [Recording()], "attacks": ["py:helpers:SharedWords"], "trials": 340, "block": 20}
+def test_no_step_waits_for_another_of_its_wave_and_what_was_done_is_not_done_again(tmp_path):
+    spec = {"attacks": ["py:helpers:SharedWords"], "trials": 1500, "block": 0}
     run(make_spec(tmp_path / "whole", **spec))
     whole = list_contents(tmp_path / "whole")
     calls = []
 
     def progress(*what):
         calls.append(what)
-        if len(calls) == 4:
+        if len(calls) == 3:
             raise Stop
 
     with pytest.raises(Stop):
         run(make_spec(tmp_path / "part", **spec), engine=Backwards(100), progress=progress)
     some = list_contents(tmp_path / "part")
     parts = [name for name in some if "part-" in name]
-    assert len(parts) == 3
-    assert all("000000000" not in name for name in parts)  # the last unit was done first
+    assert [Path(name).name for name in sorted(parts)] == [
+        f"part-00000{n}.parquet" for n in (1, 2)
+    ]  # 0 was to come last
     assert some.items() <= whole.items()
-    [path] = {(tmp_path / "part" / name).parent for name in parts if name.startswith("guesses")}
-    assert GuessTable(TableFolder(path), "").complete() == 0
+    engine = Backwards(100)
+    run(make_spec(tmp_path / "part", **spec), engine=engine)
+    assert list_contents(tmp_path / "part") == whole
+    assert engine.done == len([name for name in whole if "part-" in name]) - 2
 
 
 # --- plug-ins
@@ -191,12 +169,13 @@ def test_a_plug_in_is_built_once_in_a_run_with_the_serial_engine(tmp_path):
     assert (Built.builds, BuiltAttack.builds) == (1, 1)
 
 
-def test_an_engine_is_offered_the_plug_ins_that_are_built_by_their_identity(tmp_path):
+def test_an_engine_is_given_the_plug_ins_that_are_built_by_their_identity(tmp_path):
     offered = {}
 
     class Listening(SerialEngine):
-        def offer(self, plugins):
+        def open(self, here, plugins):
             offered.update(plugins)
+            super().open(here, plugins)
 
     mechanism = Recording()
     run(make_spec(tmp_path, mechanisms=[mechanism, "identity"], trials=20), engine=Listening())
@@ -208,31 +187,27 @@ def test_an_engine_is_offered_the_plug_ins_that_are_built_by_their_identity(tmp_
 # --- the serial engine
 
 
-def test_the_serial_engine_holds_one_chunk_and_does_it_when_its_result_is_asked_for():
-    engine = SerialEngine(batch_size=1)
-    assert engine.has_room
-    assert list(engine.finished()) == []
-    for ticket in (7, 3):
-        engine.submit(ticket, make_rewriting(ticket))
-        assert not engine.has_room
-        [(returned, result)] = engine.finished()
-        assert returned == ticket
-        assert result == Bench().perform(make_rewriting(ticket))
-        assert engine.has_room
-
-
-def test_the_runner_gives_the_serial_engine_a_unit_only_when_the_one_before_is_done(tmp_path):
+def test_the_serial_engine_has_one_step_at_a_time_and_does_it_when_its_files_are_asked_for(tmp_path):
     events = []
 
     class Noting(SerialEngine):
-        def submit(self, ticket, work):
+        def submit(self, step):
+            assert self.has_room
+            super().submit(step)
+            assert not self.has_room
             events.append("submitted")
-            super().submit(ticket, work)
 
         def finished(self):
-            for ticket, result in super().finished():
-                events.append("part" if isinstance(result, tuple) else "done")
-                yield ticket, result
+            for step, made in super().finished():
+                assert self.has_room
+                events.extend((tmp_path / one.name).name for one in made)
+                yield step, made
 
     run(make_spec(tmp_path), engine=Noting())
-    assert events == ["submitted", "part", "part", "done"] * 4  # four blocks, rewritten and guessed
+    rows = ["000000000-000000030", "000000030-000000060", "000000060-000000090", "000000090-000000100"]
+    assert events == [
+        event
+        for number, guessed in enumerate(rows)
+        for event in ("submitted", f"part-{number:06d}.parquet", "submitted", f"part-{guessed}.parquet")
+    ]
+    assert list(SerialEngine().finished()) == []

@@ -1,161 +1,127 @@
-"""The engine `processes`: the same files as one process writes, whatever happens to the workers."""
+"""The engine `processes`: the same files as one process writes, and what its workers meet."""
 
 import os
-import signal
+import subprocess
 import sys
 import threading
-import time
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 import tedaudit
-from engine_examples import (
-    PLUGINS,
-    list_contents,
-    make_latents,
-    make_many_chunks,
-    make_rewriting,
-    make_work,
-)
+from engine_examples import PLUGINS, list_contents, make_latents, make_many_chunks, make_work
 from engine_plugins import OwnError, shout
-from helpers import Stop, sentences, summary
+from helpers import Stop, summary
 from tedaudit.api import run
 from tedaudit.errors import ContractError, PluginError
-from tedaudit.execution.engines import pool
-from tedaudit.execution.engines.processes import ProcessEngine
-from tedaudit.execution.engines.workplace import SHELVE
-from tedaudit.execution.work import Bench
+from tedaudit.execution.engines import ProcessEngine
 
+TESTS = Path(__file__).parents[1]
 ONE = {"name": "processes", "workers": 1}  # where it does not matter how many there are: each takes a second
+TWO = {"name": "processes", "workers": 2}
 
 
 @pytest.fixture(scope="module")
-def serial(tmp_path_factory):
-    root = tmp_path_factory.mktemp("serial")
-    run(make_work(root / "work"))
-    run(make_many_chunks(root / "plain"))
-    run(make_latents(root / "latents"))
+def plain(tmp_path_factory):
+    """An audit with many small steps, done by one process."""
+    root = tmp_path_factory.mktemp("plain")
+    run(make_many_chunks(root))
     return root
 
 
 # --- results
 
 
-def test_processes_write_the_same_files_as_one(tmp_path, serial):
-    with ProcessEngine(2) as engine:
-        run(make_work(tmp_path / "work"), engine)
-        assert len(engine._workers) == 2
-        run(make_latents(tmp_path / "latents"), engine)
-    assert list_contents(tmp_path / "work") == list_contents(serial / "work")
-    assert summary(tmp_path / "work") == summary(serial / "work")
-    assert list_contents(tmp_path / "latents") == list_contents(serial / "latents")
+def test_processes_write_the_same_files_as_one(tmp_path):
+    class Watching(ProcessEngine):
+        most = 0
+
+        def submit(self, step):
+            assert self.has_room
+            super().submit(step)
+            self.most = max(self.most, len(self._flying))
+
+    with Watching(2) as engine:
+        for name, make in (("work", make_work), ("latents", make_latents)):
+            run(make(tmp_path / "serial" / name))
+            run(make(tmp_path / "processes" / name), engine)
+            assert list_contents(tmp_path / "processes" / name) == list_contents(tmp_path / "serial" / name)
+            assert summary(tmp_path / "processes" / name) == summary(tmp_path / "serial" / name)
+    assert 2 <= engine.most <= 3  # what the workers do, and one step that waits
 
 
-def test_both_processes_work_at_the_same_time(tmp_path):
+def test_the_engine_of_the_spec_is_used_and_all_processes_work(tmp_path):
     (tmp_path / "who").mkdir()
-    slow = {"name": f"{PLUGINS}:Slow", "folder": str(tmp_path / "who"), "seconds": 0.1}
-    with ProcessEngine(2) as engine:
-        run(make_many_chunks(tmp_path / "run", mechanisms=[slow], trials=200), engine)
-    assert len(list((tmp_path / "who").iterdir())) == 2
-    assert not (tmp_path / "who" / str(os.getpid())).exists()
+    slow = {"name": f"{PLUGINS}:Slow", "folder": str(tmp_path / "who"), "seconds": 0.3}
+    run(make_many_chunks(tmp_path / "run", mechanisms=[slow], trials=1000, block=0, engine=TWO))
+    who = [int(path.name) for path in (tmp_path / "who").iterdir()]
+    assert len(who) == 2
+    assert os.getpid() not in who
 
 
-@pytest.mark.parametrize("first", ["processes", "serial"])
-def test_a_run_that_was_stopped_is_resumed_and_extended_by_another_engine(tmp_path, serial, first):
-    second = "serial" if first == "processes" else {"name": "processes", "workers": 2}
+def test_a_run_that_was_stopped_is_resumed_and_extended_by_another_engine(tmp_path, plain):
     steps = []
 
     def progress(*what):
         steps.append(what)
-        if len(steps) > 20:
+        if len(steps) > 9:
             raise Stop
 
     with pytest.raises(Stop):
-        run(make_many_chunks(tmp_path, trials=200), first, progress)
-    run(make_many_chunks(tmp_path, trials=200), second)
-    run(make_many_chunks(tmp_path), first)
-    whole, extended = list_contents(serial / "plain"), list_contents(tmp_path)
-    assert {name: extended[name] for name in extended if "rewrites/" in name} == {
-        name: whole[name] for name in whole if "rewrites/" in name
-    }
+        run(make_many_chunks(tmp_path, trials=200), TWO, progress)
+    run(make_many_chunks(tmp_path, trials=200), "serial")
+    run(make_many_chunks(tmp_path), TWO)
+    assert list_contents(tmp_path) == list_contents(plain)
     manifest = tedaudit.load_run(tmp_path).run.manifest()
     assert "engine" not in manifest["spec"]  # whoever goes on with it chooses their own
-
-
-def test_the_engine_of_the_spec_is_used(tmp_path):
-    (tmp_path / "who").mkdir()
-    slow = {"name": f"{PLUGINS}:Slow", "folder": str(tmp_path / "who")}
-    engine = {"name": "processes", "workers": 1}
-    run(make_many_chunks(tmp_path / "run", mechanisms=[slow], trials=40, engine=engine))
-    assert [int(path.name) for path in (tmp_path / "who").iterdir()] != [os.getpid()]
 
 
 # --- errors of plug-ins
 
 
-@pytest.mark.parametrize(
-    ("settings", "kind"),
-    [
+def test_an_error_of_a_plug_in_is_the_one_that_it_is_in_one_process_and_the_engine_goes_on(tmp_path, plain):
+    cases = [
         ({"what": "value"}, ContractError),
-        ({"what": "own"}, ContractError),
         ({"what": "key", "when": "prepare"}, KeyError),
         ({"what": "exit"}, SystemExit),
-    ],
-)
-def test_an_error_of_a_plug_in_is_the_one_that_it_is_in_one_process(tmp_path, settings, kind):
-    errors = {}
-    for name, engine in (("serial", "serial"), ("processes", ONE)):
-        attack = {"name": f"{PLUGINS}:Raising", **settings}
-        with pytest.raises(kind) as caught:
-            run(make_many_chunks(tmp_path / name, attacks=[attack]), engine)
-        errors[name] = caught.value
-    assert type(errors["serial"]) is type(errors["processes"])
-    assert str(errors["serial"]) == str(errors["processes"])
-    assert "engine_plugins.py" in "".join(errors["processes"].__notes__)  # where it was raised
-
-
-def test_an_error_that_no_pickle_holds_is_told_in_words(tmp_path):
-    attack = {"name": f"{PLUGINS}:Raising", "what": "own", "when": "prepare"}
-    with pytest.raises(OwnError):
-        run(make_many_chunks(tmp_path / "serial", attacks=[attack]))
-    with pytest.raises(RuntimeError, match=r"^OwnError: 3: broken"):
-        run(make_many_chunks(tmp_path / "processes", attacks=[attack]), ONE)
-
-
-def test_an_engine_can_do_the_next_run_after_one_that_failed(tmp_path, serial):
-    with ProcessEngine(2) as engine:
-        with pytest.raises(ContractError):
-            run(make_many_chunks(tmp_path / "raising", attacks=[{"name": f"{PLUGINS}:Raising"}]), engine)
+    ]
+    with ProcessEngine(1) as engine:
+        for number, (settings, kind) in enumerate(cases):
+            errors = []
+            for name, chosen in (("serial", "serial"), ("processes", engine)):
+                attack = {"name": f"{PLUGINS}:Raising", **settings}
+                with pytest.raises(kind) as caught:
+                    run(make_many_chunks(tmp_path / f"{name}-{number}", attacks=[attack]), chosen)
+                errors.append(caught.value)
+            assert type(errors[0]) is type(errors[1])
+            assert str(errors[0]) == str(errors[1])
+            assert "engine_plugins.py" in str(errors[1].__cause__)  # where it was raised
+        attack = {"name": f"{PLUGINS}:Raising", "what": "own", "when": "prepare"}
+        with pytest.raises(OwnError):
+            run(make_many_chunks(tmp_path / "serial-own", attacks=[attack]))
+        with pytest.raises(RuntimeError, match=r"^OwnError: 3: broken"):  # no pickle holds it
+            run(make_many_chunks(tmp_path / "processes-own", attacks=[attack]), engine)
         run(make_many_chunks(tmp_path / "plain"), engine)
-    assert list_contents(tmp_path / "plain") == list_contents(serial / "plain")
+    assert list_contents(tmp_path / "plain") == list_contents(plain)
 
 
 # --- functions and objects of this process
 
 
-def test_functions_travel_lambdas_and_closures_too(tmp_path):
-    suffix = " indeed"
+def test_functions_travel_lambdas_and_closures_too_and_it_is_said_that_they_may_remember(tmp_path):
+    suffix, told = " indeed", []
 
     def closure(text, seed):
         return text + suffix if seed % 2 else ""
 
-    for number, function in enumerate([shout, closure, lambda text: text.upper()]):
-        results = [
-            tedaudit.audit(
-                function, sentences(30), epsilon=1.0, trials=60, attack="lexical", engine=engine,
-                out=str(tmp_path / f"{number}-{name}"), announce=lambda _: None,
-            )
-            for name, engine in (("serial", "serial"), ("processes", ONE))
-        ]  # fmt: skip
-        assert results[0].findings[0].bound == results[1].findings[0].bound
-        repeats = results[1].run.manifest()["repeats"]
-        assert [told["differing"] for told in repeats.values()] == [0]
-
-
-def test_it_is_said_that_a_function_runs_in_several_processes(tmp_path):
-    told = []
-    with ProcessEngine(2, announce=told.append) as engine:
-        run(make_many_chunks(tmp_path, mechanisms=[shout], trials=20), engine, announce=told.append)
+    spec = {"mechanisms": [shout, closure, lambda text: text.upper()], "attacks": ["lexical"], "trials": 60}
+    run(make_many_chunks(tmp_path / "serial", **spec), announce=lambda _: None)
+    with ProcessEngine(2, told.append) as engine:
+        result = run(make_many_chunks(tmp_path / "processes", **spec), engine, announce=told.append)
+    assert list_contents(tmp_path / "processes") == list_contents(tmp_path / "serial")
+    repeats = result.run.manifest()["repeats"]
+    assert [repeated["differing"] for repeated in repeats.values()] == [0, 0, 0]
     line = "The function 'shout' runs in up to 2 processes: what it remembers between calls, it remembers in "
     assert told.count(f"{line}each of them apart.") == 1
 
@@ -171,8 +137,8 @@ def test_a_function_that_cannot_travel_is_refused_in_one_line_that_says_what_to_
         run(make_many_chunks(tmp_path, mechanisms=[locked]), ONE, announce=lambda _: None)
     message = str(caught.value)
     assert "\n" not in message
-    assert "locked' cannot travel to another process (TypeError: cannot pickle '_thread.lock'" in message
-    assert "Use the engine `serial`, or name it as py:package.module:name" in message
+    assert "cannot be sent to another process (TypeError: cannot pickle '_thread.lock' object)" in message
+    assert "Use the engine `serial`; or give it by its name, as py:package.module:name." in message
 
 
 def test_an_object_that_workers_cannot_load_is_refused_with_the_same_advice(tmp_path):
@@ -192,104 +158,59 @@ def test_an_object_that_workers_cannot_load_is_refused_with_the_same_advice(tmp_
 # --- who does what
 
 
-def test_an_attack_that_asks_a_server_stays_in_this_process(tmp_path):
-    (tmp_path / "who").mkdir()
-    server = {"name": f"{PLUGINS}:Server", "folder": str(tmp_path / "who")}
-    run(make_many_chunks(tmp_path / "run", attacks=[server]), ONE, announce=lambda _: None)
-    assert [path.name for path in (tmp_path / "who").iterdir()] == [str(os.getpid())]
+def test_attacks_that_ask_a_server_or_try_a_function_stay_in_this_process(tmp_path):
+    """How often a function is tried was said before: several processes would each try it as often."""
+    (tmp_path / "asked").mkdir()
+    (tmp_path / "tried").mkdir()
+    attacks = [
+        {"name": f"{PLUGINS}:Server", "folder": str(tmp_path / "asked")},
+        {"name": f"{PLUGINS}:Practising", "folder": str(tmp_path / "tried")},
+    ]
+    spec = make_many_chunks(tmp_path / "run", mechanisms=[shout], attacks=attacks, epsilons=[1, 2])
+    run(spec, TWO, announce=lambda _: None)
+    assert [path.name for path in (tmp_path / "asked").iterdir()] == [str(os.getpid())]
+    tried = sorted(path.name for path in (tmp_path / "tried").iterdir())
+    assert tried == [f"1.0-{os.getpid()}", f"2.0-{os.getpid()}"]
 
 
-def test_an_attack_tries_a_function_in_one_worker_only(tmp_path):
-    (tmp_path / "who").mkdir()
-    attack = {"name": f"{PLUGINS}:Practising", "folder": str(tmp_path / "who")}
-    spec = make_many_chunks(tmp_path / "run", mechanisms=[shout], attacks=[attack], epsilons=[1, 2])
-    run(spec, {"name": "processes", "workers": 2}, announce=lambda _: None)
-    tries = sorted(path.name.partition("-")[0] for path in (tmp_path / "who").iterdir())
-    assert tries == ["1.0", "2.0"]
-
-
-def test_work_that_belongs_to_one_worker_moves_if_that_is_killed(tmp_path):
-    (tmp_path / "who").mkdir()
-    attack = {"name": f"{PLUGINS}:Practising", "folder": str(tmp_path / "who")}
-    spec = make_many_chunks(tmp_path / "run", mechanisms=[shout], attacks=[attack])
-    killed = []
-
-    def progress(what, *_):
-        if "Practising" in what and not killed:
-            [home] = (tmp_path / "who").iterdir()
-            killed.append(int(home.name.partition("-")[2]))
-            os.kill(killed[0], signal.SIGKILL)
-
-    run(spec, {"name": "processes", "workers": 2}, progress, announce=lambda _: None)
-    assert killed
-    assert len(list((tmp_path / "who").iterdir())) == 2
-
-
-def test_what_plug_ins_print_and_read_does_not_meet_the_pipes(tmp_path, capfd):
-    run(make_many_chunks(tmp_path, mechanisms=[f"{PLUGINS}:Noisy"], trials=40), ONE)
+def test_a_worker_has_one_thread_and_the_folder_of_this_process_and_prints_elsewhere(
+    tmp_path, capfd, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    mechanisms = [f"{PLUGINS}:Noisy", f"{PLUGINS}:Surroundings"]
+    run(make_many_chunks(tmp_path / "run", mechanisms=mechanisms, trials=40), ONE)
     out, errors = capfd.readouterr()
     assert out == ""
     for line in ("printed by a plug-in", "written by a plug-in", "by a child"):
         assert line in errors
+    [told] = pl.read_parquet(tmp_path / "run/rewrites/Surroundings/3/part-*.parquet")["output"].unique()
+    assert told == f"1 1 {tmp_path}"
+    assert os.environ["OMP_NUM_THREADS"] == "7"
 
 
-def test_a_worker_computes_with_one_thread(tmp_path):
-    run(make_many_chunks(tmp_path, mechanisms=[f"{PLUGINS}:Threads"], trials=20), "processes")
-    run_directory = tedaudit.load_run(tmp_path).run
-    [folder] = [path.parent for path in run_directory.root.glob("rewrites/**/table.json")]
-    import polars as pl
-
-    assert pl.read_parquet(folder / "part-*.parquet")["output"].unique().to_list() == ["1 1"]
-
-
-# --- bounds
-
-
-def test_texts_travel_once_to_each_worker(tmp_path):
-    shelved = []
-
-    class Spying(ProcessEngine):
-        def _send(self, worker, what, number, parcel=b""):
-            if what == SHELVE:
-                shelved.append((worker.process.pid, number))
-            super()._send(worker, what, number, parcel)
-
-    with Spying(2) as engine:
-        run(make_many_chunks(tmp_path), engine)
-    assert len(shelved) == len(set(shelved))
-    assert len({number for _, number in shelved}) == 1  # the pool
+SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from engine_examples import make_many_chunks
+from tedaudit.api import run
+print("begun", flush=True)
+for name, engine in (("serial", "serial"), ("processes", {{"name": "processes", "workers": 2}})):
+    def keep(text):
+        return text.lower()
+    run(make_many_chunks(Path({out!r}) / name, mechanisms=[keep], trials=60), engine, announce=print)
+print("ended")
+"""
 
 
-def test_a_bounded_number_of_pieces_of_work_and_bytes_is_in_flight(monkeypatch):
-    with ProcessEngine(2) as engine:
-        count = 0
-        while engine.has_room:
-            count += 1
-            engine.submit(count, make_rewriting(count))
-        assert count == 6
-        results = dict(engine.finished())
-        assert results[5] == Bench().perform(make_rewriting(5))
-        assert results.keys() == set(range(1, 7))
-        monkeypatch.setattr(pool, "ROOM", 1)  # as if work were large
-        engine.submit(7, make_rewriting(7))
-        assert not engine.has_room
-        assert len(dict(engine.finished())) == 1
-        assert engine.has_room
-
-
-def test_results_that_nobody_takes_wait_with_the_workers_and_are_dropped_in_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(pool, "_UNREAD", 3)
-    audit = make_many_chunks(tmp_path / "run", block=2)
-    with ProcessEngine(2) as engine:
-        seen = []
-
-        def progress(*what):
-            seen.append(what)
-            time.sleep(0.01)
-            assert engine._events.qsize() <= 3
-
-        run(audit, engine, progress)
-        assert len(seen) > 400
-        for ticket in range(1, 10):
-            engine.submit(ticket, make_rewriting(ticket))  # and nobody asks for their results
-    assert engine._workers == []
+def test_a_script_that_does_not_ask_whether_it_is_the_main_one_is_run_once(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(tests=str(TESTS), out=str(tmp_path)))
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("begun") == done.stdout.count("ended") == 1
+    assert "Traceback" not in done.stderr
+    assert list_contents(tmp_path / "processes") == list_contents(tmp_path / "serial")

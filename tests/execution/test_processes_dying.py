@@ -4,106 +4,96 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from multiprocessing import spawn
 from pathlib import Path
 
 import pytest
 
-import tedaudit
-from engine_examples import PLUGINS, list_contents, make_many_chunks, make_work
+from child_programs import is_running, wait_until
+from engine_examples import PLUGINS, list_contents, make_many_chunks
 from helpers import sentences, tables
 from tedaudit.api import run
 from tedaudit.errors import InfrastructureError
-from tedaudit.execution.engines.processes import ProcessEngine
+from tedaudit.execution.engines import ProcessEngine
 
 TESTS = Path(__file__).parents[1]
-
-
-def _wait_until_gone(pids):
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        if not any(Path(f"/proc/{pid}/stat").exists() and _is_alive(pid) for pid in pids):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"some of {pids} are still there")
-
-
-def _is_alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+ONE_WAVE = {"trials": 1000, "block": 0, "batch_size": 20}  # many steps that can be done at the same time
 
 
 @pytest.fixture(scope="module")
-def serial(tmp_path_factory):
-    root = tmp_path_factory.mktemp("serial")
-    run(make_work(root / "work"))
-    run(make_many_chunks(root / "plain"))
-    return root
+def slow(tmp_path_factory):
+    """A mechanism that takes its time, and an audit of it by one process."""
+    root = tmp_path_factory.mktemp("slow")
+    mechanism = {"name": f"{PLUGINS}:Slow", "seconds": 0.05}
+    run(make_many_chunks(root, mechanisms=[mechanism], epsilons=[1, 3], **ONE_WAVE))
+    return mechanism, root
 
 
-def test_a_worker_that_is_killed_is_replaced_and_its_units_are_done_by_others(tmp_path, serial):
-    killed, seen = [], []
-    with ProcessEngine(2) as engine:
+def test_workers_that_are_killed_in_the_middle_of_steps_change_no_file(tmp_path, slow):
+    mechanism, calm = slow
+    seen, lost, moments = [], [], [3, 8, 13]
+
+    class Watching(ProcessEngine):
+        def _suspect(self, step):
+            lost.append(step)
+            super()._suspect(step)
+
+    with Watching(2) as engine:
 
         def progress(*what):
             seen.append(what)
-            busy = [worker for worker in engine._workers if worker.tickets]
-            if len(seen) in (10, 20, 30) and busy:
-                killed.append(busy[0].process.pid)
-                os.kill(busy[0].process.pid, signal.SIGKILL)
+            if not moments or len(seen) < moments[0] or engine._suspects or engine._pool is None:
+                return
+            pool, all_of_them = engine._pool, list(engine._pool._processes)
+            moments.pop(0)
+            for number in all_of_them[: None if not moments else 1]:
+                os.kill(number, signal.SIGKILL)
+            if not moments:
+                assert wait_until(lambda: pool._broken)  # so that the next step meets nobody
 
-        run(make_many_chunks(tmp_path), engine, progress)
-        assert len(killed) == 3
-        assert not set(killed) & {worker.process.pid for worker in engine._workers}
-    assert list_contents(tmp_path) == list_contents(serial / "plain")
+        run(make_many_chunks(tmp_path, mechanisms=[mechanism], epsilons=[1, 3], **ONE_WAVE), engine, progress)
+    assert not moments
+    assert len(lost) > 3  # more than one step was being done at a time, and none was blamed
+    assert list_contents(tmp_path) == list_contents(calm)
+    assert not list(tmp_path.rglob(".writing-*"))
 
 
-@pytest.mark.parametrize("times", [2, 99])
-def test_a_unit_that_has_killed_three_workers_ends_the_run_with_its_name(tmp_path, times):
-    def spec(name):
-        (tmp_path / f"{name}-deaths").mkdir()
-        deadly = {"name": f"{PLUGINS}:Deadly", "folder": str(tmp_path / f"{name}-deaths")}
-        # here it would end this process
-        return {**deadly, "text": sentences(40)[3], "times": times if name == "killed" else 0}
+def test_a_step_that_kills_two_workers_is_done_and_one_that_kills_three_ends_the_run_with_its_name(tmp_path):
+    def make(name, times):
+        (tmp_path / f"{name}-deaths").mkdir(exist_ok=True)
+        deadly = {"name": f"{PLUGINS}:Deadly", "folder": str(tmp_path / f"{name}-deaths"), "times": times}
+        return make_many_chunks(
+            tmp_path / name, mechanisms=[{**deadly, "text": sentences(40)[3]}], trials=400, block=100
+        )
 
+    def count(name):
+        return len(list((tmp_path / f"{name}-deaths").iterdir()))
+
+    run(make("calm", 0))
+    whole = tables(tmp_path / "calm")
     with ProcessEngine(2) as engine:
-        audit = make_many_chunks(tmp_path / "killed", mechanisms=[spec("killed")])
-        if times == 2:
-            run(audit, engine)
-        else:
-            with pytest.raises(InfrastructureError) as caught:
-                run(audit, engine)
-            message = str(caught.value)
-            assert message.startswith("The work on trials ")
-            assert " of 'py:engine_plugins:Deadly' has cost 3 workers" in message
-            assert "was ended by SIGKILL" in message
-            assert sentences(40)[3] not in message
-    deaths = len(list((tmp_path / "killed-deaths").iterdir()))
-    assert deaths == 2 if times == 2 else 3 <= deaths <= 6  # another unit may have that text too
-    if times == 2:
-        run(make_many_chunks(tmp_path / "calm", mechanisms=[spec("calm")]))
-        rows = [tedaudit.load_run(tmp_path / name).findings[0].bound.correct for name in ("killed", "calm")]
-        assert rows[0] == rows[1]
+        run(make("twice", 2), engine)
+        assert count("twice") == 2
+        assert tables(tmp_path / "twice") == whole
+        with pytest.raises(InfrastructureError) as caught:
+            run(make("often", 99), engine)
+        message = str(caught.value)
+        assert message.startswith("The rewriting of ")
+        assert " by 'py:engine_plugins:Deadly' at epsilon 3 has cost 3 processes" in message
+        assert sentences(40)[3] not in message
+        assert 3 <= count("often") <= 5  # another step may have that text too
+    done = list_contents(tmp_path / "often")
+    for number in range(99):  # the cause is removed
+        (tmp_path / "often-deaths" / str(number)).touch()
+    run(make("often", 99))
+    assert done.items() <= list_contents(tmp_path / "often").items()
+    assert tables(tmp_path / "often") == whole
 
 
 def test_workers_that_cannot_begin_are_not_started_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    with (
-        ProcessEngine(1) as engine,
-        pytest.raises(InfrastructureError, match=r"3 workers in a row did not begin.*exit code 1"),
-    ):
+    monkeypatch.setattr(spawn, "_python_exe", b"/bin/false")
+    with ProcessEngine(1) as engine, pytest.raises(InfrastructureError, match="has cost 3 processes"):
         run(make_many_chunks(tmp_path), engine)
-
-
-def test_a_worker_ends_when_its_input_does_even_if_it_is_at_work():
-    ended = subprocess.run(
-        [sys.executable, "-m", "tedaudit.worker", "--serve"], stdin=subprocess.DEVNULL, check=False,
-        capture_output=True, timeout=300,
-    )  # fmt: skip
-    assert ended.returncode == 0
-    assert len(ended.stdout) == 17  # it said that it is ready, and nothing else
 
 
 SCRIPT = """
@@ -113,73 +103,57 @@ sys.path.insert(0, {tests!r})
 from pathlib import Path
 from helpers import make_spec
 from tedaudit.api import run
+print("ready", flush=True)
 slow = {{"name": "py:engine_plugins:Slow", "folder": {who!r}, "seconds": {seconds}}}
-run(make_spec(Path({out!r}), mechanisms=[slow], attacks=["py:engine_plugins:Zero"], trials=400, block=20,
-              engine={{"name": "processes", "workers": 2}}))
+server = {{"name": "py:engine_plugins:Server", "folder": {who!r}, "seconds": {patience}}}
+run(make_spec(Path({out!r}), mechanisms=[slow], attacks=[server], trials=400, block=20,
+              epsilons=[1, 3], engine={{"name": "processes", "workers": 2}}))
 """
 
 
-def _start(tmp_path, seconds):
-    who, out = tmp_path / "who", tmp_path / "run"
-    who.mkdir()
-    script = SCRIPT.format(tests=str(TESTS), who=str(who), out=str(out), seconds=seconds)
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    deadline = time.monotonic() + 300
-    while len(list(who.iterdir())) < 2:
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.05)
-    return process, [int(path.name) for path in who.iterdir()], out
+def _list_children(parent):
+    """Return the processes that were started by one."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == parent and fields[0] != "Z":
+                found.append(int(folder.name))
+    return found
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", ["killed", "interrupted", "interrupted while a server is asked"])
 def test_no_worker_outlives_a_run_that_is_killed_or_interrupted(tmp_path, how):
-    process, pids, _ = _start(tmp_path, seconds=3000)  # far longer than the test may take
-    if how == signal.SIGINT:
-        os.killpg(process.pid, how)  # as a terminal does
-    else:
-        process.send_signal(how)
-    _, told = process.communicate(timeout=300)
+    """What is being done would take far longer than the test may."""
+    who, is_asking = tmp_path / "who", "server" in how
+    who.mkdir()
+    times = {"seconds": 0.001, "patience": 3000} if is_asking else {"seconds": 3000, "patience": 0}
+    script = SCRIPT.format(tests=str(TESTS), who=str(who), out=str(tmp_path / "run"), **times)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        awaited = str(process.pid) if is_asking else "*"
+
+        def is_at_work():
+            assert process.poll() is None, process.stderr.read()
+            return any(who.glob(awaited))
+
+        assert wait_until(is_at_work)
+        children = _list_children(process.pid)
+        assert len(children) >= 2
+        if how == "killed":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, told = process.communicate(timeout=300)
+    finally:
+        process.kill()
     assert process.returncode != 0
-    _wait_until_gone(pids)
-    if how == signal.SIGINT:
+    assert wait_until(lambda: not any(map(is_running, children)))
+    if how != "killed":
         assert told.count("KeyboardInterrupt") == 1  # of the run, and of no worker
-
-
-def test_a_run_whose_process_was_killed_is_finished_by_another_engine(tmp_path, serial):
-    process, pids, out = _start(tmp_path, seconds=0.1)
-    deadline = time.monotonic() + 300
-    while not list(out.glob("rewrites/**/part-*.parquet")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.kill()
-    process.communicate()
-    _wait_until_gone(pids)
-    slow = {"name": f"{PLUGINS}:Slow", "folder": str(tmp_path / "who"), "seconds": 0.1}
-    run(make_many_chunks(out, mechanisms=[slow]))
-    counts = [tedaudit.load_run(folder).findings[0].bound for folder in (out, serial / "plain")]
-    assert counts[0].correct == counts[1].correct
-    assert counts[0].trials == 400
-
-
-def test_workers_that_are_killed_in_the_middle_of_large_units_change_no_row(tmp_path):
-    slow = {"name": f"{PLUGINS}:Slow", "seconds": 0.02}
-    changes = {"mechanisms": [slow], "trials": 4000, "block": 0, "epsilons": [1, 3], "batch_size": 100}
-    run(make_many_chunks(tmp_path / "calm", **changes))
-    killed = []
-    with ProcessEngine(2) as engine:
-
-        def progress(*_):
-            progress.seen += 1
-            busy = [worker for worker in engine._workers if worker.tickets]
-            in_the_middle = [w for w in busy if (t := engine._tasks.get(w.tickets[0])) and t.has_parts]
-            if progress.seen % 4 == 0 and len(killed) < 5 and in_the_middle:
-                killed.append(in_the_middle[0].process.pid)
-                os.kill(killed[-1], signal.SIGKILL)
-
-        progress.seen = 0
-        run(make_many_chunks(tmp_path / "killed", **changes), engine, progress)
-    assert len(killed) >= 3
-    assert tables(tmp_path / "killed") == tables(tmp_path / "calm")

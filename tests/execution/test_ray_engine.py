@@ -5,25 +5,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-import tedaudit
-from engine_examples import list_contents, make_rewriting
-from helpers import make_spec, sentences, summary
+from engine_examples import PLUGINS, list_contents, make_many_chunks, make_work
+from engine_plugins import shout
+from helpers import make_spec, sentences, summary, tables
 from tedaudit.api import run
 from tedaudit.errors import ContractError, InfrastructureError, ModelError, PluginError
-from tedaudit.execution.engines.ray import RayEngine
-from tedaudit.execution.engines.workplace import Actor, describe_known, restore_error
-from tedaudit.execution.wire import Shelf, unpack
-from tedaudit.execution.work import Bench
-from tedaudit.plugins.registry import build
+from tedaudit.execution import ray_engine
+from tedaudit.execution.ray_engine import RayEngine
 from tedaudit.spec.engine import EngineSpec
 
 ray = pytest.importorskip("ray")
-PLUGINS = "py:engine_plugins"
 TESTS = Path(__file__).parents[1]
 MEMORY = 100 * 2**20
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}  # a busy machine starves nice workers
@@ -49,82 +45,78 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def engine(cluster):
-    with RayEngine(EngineSpec(name="ray"), 4096) as made:
+    with RayEngine(EngineSpec(name="ray")) as made:
         yield made
 
 
-def _plain(out, **changes):
-    settings = {"mechanisms": [f"{PLUGINS}:Slow"], "attacks": [f"{PLUGINS}:Zero"], "trials": 400, "block": 20}
-    return make_spec(out, **settings | changes)
-
-
-def _work(out):
-    return make_spec(
-        out, mechanisms=[{"name": "word-rr", "slots": 4, "epsilons": [1, 4]}, "py:helpers:Failing"],
-        plans=[{"k": 2, "lambda": -1e4}], attacks=["lexical", "resample"], trials=60, block=20,
-    )  # fmt: skip
-
-
-def _wait_for_actors(engine, count):
-    """Wait until so many actors are there."""
-    deadline = time.monotonic() + 300
-    while sum(worker.is_ready for worker in engine._workers) < count:
-        assert time.monotonic() < deadline, engine.status
-        engine._next_event()
-
-
 def test_a_cluster_writes_the_same_files_as_one_process(tmp_path, engine):
-    told = []
-    run(_work(tmp_path / "here"))
-    run(_work(tmp_path / "there"), engine, lambda what, *_: told.append(what))
+    run(make_work(tmp_path / "here"))
+    run(make_work(tmp_path / "there"), engine)
     assert list_contents(tmp_path / "here") == list_contents(tmp_path / "there")
     assert summary(tmp_path / "here") == summary(tmp_path / "there")
-    assert any(what.endswith(" of 2 actors)") for what in told)
-    assert len(engine._workers) == 2
 
 
-def test_workers_that_are_killed_and_machines_that_go_and_come_change_no_result(
-    tmp_path, cluster, engine, monkeypatch
-):
-    who, done, lost = tmp_path / "who", [], []
+def test_a_machine_that_does_not_see_the_folder_is_given_files_and_gives_files(tmp_path, engine, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # machines of the cluster are in another folder
+    out = Path("/proc/self/cwd/there")
+    run(make_work(out), engine)
+    assert (tmp_path / "there" / "files.txt").exists()
+    run(make_work(tmp_path / "here"))
+    assert list_contents(tmp_path / "here") == list_contents(tmp_path / "there")
+    assert not (Path(ray.get(ray.remote(lambda: str(Path.cwd())).remote())) / "there").exists()
+
+
+def test_processes_that_are_killed_and_machines_that_go_and_come_change_no_file(tmp_path, cluster, engine):
+    who, done = tmp_path / "who", []
     who.mkdir()
-    slow = {"name": f"{PLUGINS}:Slow", "folder": str(who), "seconds": 0.1}
-    give_back = engine._give_back
-    monkeypatch.setattr(engine, "_give_back", lambda event: (lost.append(event.reason), give_back(event)))
+    slow = {"name": f"{PLUGINS}:Slow", "folder": str(who), "seconds": 0.05}
+    spec = {"mechanisms": [slow], "trials": 1000, "block": 0, "batch_size": 20}
+    machines = ray.cluster_resources()["CPU"]
 
     def progress(*_):
         done.append(len(done))
-        if len(done) == 8:
+        if len(done) == 2:
             os.kill(int(next(who.iterdir()).name), signal.SIGKILL)
-        if len(done) == 30:
+        if len(done) == 5:
             cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
-        if len(done) == 40:
+        if len(done) == 8:
             cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
 
-    run(_plain(tmp_path / "there", mechanisms=[slow], trials=1000), engine, progress)
-    assert len(done) > 40
-    assert lost
-    run(_plain(tmp_path / "here", mechanisms=[slow], trials=1000))
+    run(make_many_chunks(tmp_path / "there", **spec), engine, progress)
+    assert len(done) > 8
+    assert len(list(who.iterdir())) >= 3
+    run(make_many_chunks(tmp_path / "here", **spec))
     assert list_contents(tmp_path / "here") == list_contents(tmp_path / "there")
-    _wait_for_actors(engine, 2)  # the new machine is used
+    assert ray.cluster_resources()["CPU"] == machines == 2
 
 
-def test_a_unit_that_has_killed_three_workers_ends_the_run_with_its_name(tmp_path, engine):
+def test_a_step_that_has_killed_three_processes_ends_the_run_with_its_name(tmp_path, engine):
     (tmp_path / "deaths").mkdir()
     deadly = {"name": f"{PLUGINS}:Deadly", "folder": str(tmp_path / "deaths"), "times": 99}
-    with pytest.raises(InfrastructureError, match=r"The work on trials .*Deadly' has cost 3 work"):
-        run(_plain(tmp_path / "run", mechanisms=[{**deadly, "text": sentences(40)[3]}]), engine)
-    assert 3 <= len(list((tmp_path / "deaths").iterdir())) <= 6  # another unit may have that text too
+    mechanisms = [{**deadly, "text": sentences(40)[3]}]
+    spec = make_many_chunks(tmp_path / "run", mechanisms=mechanisms, trials=400, block=100)
+    with pytest.raises(InfrastructureError, match=r"The rewriting of .*Deadly' at epsilon 3 has cost 3 proc"):
+        run(spec, engine)
+    deaths = len(list((tmp_path / "deaths").iterdir()))
+    assert 3 <= deaths <= 6  # another step may have that text too
+    for number in range(99):  # the cause is removed
+        (tmp_path / "deaths" / str(number)).touch()
+    run(spec, engine)
+    [rows] = [rows for name, rows in tables(tmp_path / "run").items() if name.startswith("guesses")]
+    assert len(rows) == 400
 
 
-def test_a_plug_in_that_raises_gives_the_error_that_it_gives_in_one_process(tmp_path, engine):
+def test_an_error_of_a_plug_in_is_the_one_that_it_is_in_one_process(tmp_path, engine):
     raised = []
     for name, chosen in (("here", "serial"), ("there", engine)):
         with pytest.raises(ContractError) as caught:
-            run(_plain(tmp_path / name, attacks=[f"{PLUGINS}:Raising"], trials=40), chosen)
+            run(make_many_chunks(tmp_path / name, attacks=[f"{PLUGINS}:Raising"], trials=40), chosen)
         raised.append(str(caught.value))
     assert raised[0] == raised[1]
     assert "raised ValueError: no such word" in raised[0]
+    attack = {"name": f"{PLUGINS}:Raising", "what": "own", "when": "prepare"}
+    with pytest.raises(RuntimeError, match=r"^OwnError: 3: broken"):  # no pickle holds it
+        run(make_many_chunks(tmp_path / "own", attacks=[attack], trials=40), engine)
 
 
 def test_functions_travel_and_a_run_is_resumed_by_another_engine(tmp_path, engine):
@@ -132,70 +124,75 @@ def test_functions_travel_and_a_run_is_resumed_by_another_engine(tmp_path, engin
         return text if seed % 2 else "else"
 
     for trials, chosen in ((60, engine), (100, "serial"), (140, engine)):
-        run(_plain(tmp_path / "turns", mechanisms=[rewrite], trials=trials), chosen, announce=lambda _: None)
-    run(_plain(tmp_path / "once", mechanisms=[rewrite], trials=140), announce=lambda _: None)
-    results = [tedaudit.load_run(tmp_path / name).findings[0].bound for name in ("turns", "once")]
-    assert results[0].correct == results[1].correct
+        run(
+            make_many_chunks(tmp_path / "turns", mechanisms=[rewrite], trials=trials), chosen,
+            announce=lambda _: None,
+        )  # fmt: skip
+    run(make_many_chunks(tmp_path / "once", mechanisms=[rewrite], trials=140), announce=lambda _: None)
+    assert list_contents(tmp_path / "turns") == list_contents(tmp_path / "once")
+
+
+def test_a_worker_has_one_thread_and_attacks_that_ask_a_server_stay_in_this_process(tmp_path, engine):
+    (tmp_path / "asked").mkdir()
+    (tmp_path / "tried").mkdir()
+    attacks = [
+        {"name": f"{PLUGINS}:Server", "folder": str(tmp_path / "asked")},
+        {"name": f"{PLUGINS}:Practising", "folder": str(tmp_path / "tried")},
+    ]
+    mechanisms = [shout, f"{PLUGINS}:Surroundings"]
+    spec = make_many_chunks(tmp_path / "run", mechanisms=mechanisms, attacks=attacks, trials=40)
+    run(spec, engine, announce=lambda _: None)
+    assert [path.name for path in (tmp_path / "asked").iterdir()] == [str(os.getpid())]
+    assert (tmp_path / "tried" / f"3.0-{os.getpid()}").exists()  # to try a function
+    told = pl.read_parquet(tmp_path / "run/rewrites/Surroundings/3/part-*.parquet")["output"].unique()
+    assert {line.split()[0] for line in told} == {"1"}
+
+
+# --- what is not the same everywhere
+
+
+def test_a_model_or_a_version_that_is_another_one_on_a_machine_is_refused(tmp_path, engine, monkeypatch):
+    mechanism = {"name": f"{PLUGINS}:Weighted", "folder": str(tmp_path)}
+    with monkeypatch.context() as here:
+        here.setenv("WEIGHTS", "of another model")
+        with pytest.raises(ModelError) as caught:
+            run(make_many_chunks(tmp_path / "model", mechanisms=[mechanism], trials=40), engine)
+    assert (
+        "'py:engine_plugins:Weighted' is not the same on every machine of the cluster (weights: "
+        "'of another model' there, 'first' here)" in str(caught.value)
+    )
+    monkeypatch.setattr(ray_engine, "__version__", "99.9")
+    with pytest.raises(
+        InfrastructureError, match=r"A machine of the cluster has tedaudit .*, and the run 99\.9"
+    ):
+        run(make_many_chunks(tmp_path / "version", trials=40), engine)
+
+
+def test_an_object_that_cannot_be_loaded_on_a_machine_is_refused(tmp_path, engine):
+    class Nowhere(type(sys)):
+        pass
+
+    module = Nowhere("module_that_is_nowhere")
+    exec("def rewrite(text):\n    return text\n", module.__dict__)
+    sys.modules["module_that_is_nowhere"] = module
+    try:
+        with pytest.raises(PluginError, match=r"ModuleNotFoundError.*Use the engine `serial`"):
+            run(make_many_chunks(tmp_path, mechanisms=[module.rewrite]), engine, announce=lambda _: None)
+    finally:
+        del sys.modules["module_that_is_nowhere"]
 
 
 def test_an_address_of_another_cluster_is_refused(cluster):
     with pytest.raises(InfrastructureError, match=r"is connected to the Ray cluster at .* already"):
-        RayEngine(EngineSpec(name="ray", address="127.0.0.1:1"), 4096)
+        RayEngine(EngineSpec(name="ray", address="127.0.0.1:1"))
 
 
 @pytest.mark.parametrize("is_named", [True, False])  # or this process was connected to it before
-def test_it_is_said_that_a_cluster_sees_the_texts(cluster, is_named):
+def test_it_is_said_that_a_cluster_sees_the_texts(tmp_path, cluster, is_named):
     told, address = [], cluster.address if is_named else ""
-    with RayEngine(EngineSpec(name="ray", address=address), 4096, told.append) as made:
-        made.offer({})
+    with RayEngine(EngineSpec(name="ray", address=address), told.append) as made:
+        run(make_spec(tmp_path, trials=20), made)
     assert told == [f"Texts go to the Ray cluster at {cluster.address}: whoever may use it can read them."]
-
-
-# --- what lives on a machine of the cluster
-
-
-def _ask(actor, chunk, known):
-    shelf = Shelf()
-    parcel, needs = shelf.pack(chunk)
-    numbers = sorted(needs)
-    lacking = actor.perform(parcel, numbers, known, [])
-    [result] = actor.perform(parcel, numbers, known, numbers, *map(shelf.parcel, numbers))
-    return lacking, result
-
-
-def test_an_actor_says_what_it_lacks_and_then_does_the_chunk():
-    chunk = make_rewriting(1, 2, 3)
-    known = {chunk.plugin.identity: describe_known(chunk.plugin, build(chunk.plugin))}
-    lacking, result = _ask(Actor(50, 1, []), chunk, known)
-    assert lacking is None
-    assert unpack(result) == Bench().perform(chunk)
-
-
-def test_a_plug_in_that_is_another_one_on_a_machine_is_refused():
-    chunk = make_rewriting(1, 2, 3)
-    known = describe_known(chunk.plugin, build(chunk.plugin))
-    _, result = _ask(
-        Actor(50, 1, []), chunk, {chunk.plugin.identity: known | {"weights": "of another model"}}
-    )
-    error = restore_error(unpack(result))
-    assert isinstance(error, ModelError)
-    assert (
-        "'word-rr' is not the same on every machine of the cluster (weights: 'of another model' there, "
-        in str(error)
-    )
-
-
-def test_an_object_that_cannot_be_loaded_on_a_machine_is_refused():
-    class Broken:
-        def __reduce__(self):
-            return (int, ("no number",))
-
-    actor, shelf = Actor(50, 1, []), Shelf()
-    number = shelf._put(Broken())
-    [result] = actor.perform(b"", [number], {}, [number], shelf.parcel(number))
-    error = restore_error(unpack(result))
-    assert isinstance(error, PluginError)
-    assert "Use the engine `serial`" in str(error)
 
 
 # --- a cluster that is started for a run

@@ -1,7 +1,8 @@
 """A run: the same results however the work is cut, what plug-ins get to see, progress and failure."""
 
+import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import ClassVar
@@ -27,8 +28,9 @@ from helpers import (
 )
 from tedaudit.api import run
 from tedaudit.errors import ContractError
-from tedaudit.execution.backlog import spans
-from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.execution.engines import SerialEngine
+from tedaudit.execution.steps import GuessStep, RewriteStep
+from tedaudit.preparing.history import Rewriting, extend_history, parse_history
 from tedaudit.seeding import derive, uniforms
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
@@ -79,34 +81,25 @@ def test_another_seed_gives_other_results(tmp_path, reference_tables):
     assert all(mine[name] != rows for name, rows in reference_tables[0].items())
 
 
-def test_units_done_in_processes_of_their_own_give_the_same_tables(tmp_path):
-    settings = {"plans": [{"k": 3, "lambda": 0}, {"k": "all"}], "trials": 60, "block": 60, "epsilons": [2]}
+def test_steps_done_in_processes_of_their_own_give_the_same_tables(tmp_path):
+    settings = {"plans": [{"k": "all"}], "trials": 60, "block": 60, "epsilons": [2]}
     run(make_spec(tmp_path / "here", **settings))
     engine = FreshProcesses()
     run(make_spec(tmp_path / "there", **settings), engine=engine)
-    assert engine.processes == 2  # a unit of each plan
+    assert engine.processes == 2  # one rewrites, and one guesses
     assert tables(tmp_path / "there") == tables(tmp_path / "here")
     assert summary(tmp_path / "there") == summary(tmp_path / "here")
 
 
-def _here_and_there(tmp_path, **settings):
-    """Return the result of an audit done in this process, after checking that files give the same."""
-    here = run(make_spec(tmp_path / "here", **settings))
-    there = run(make_spec(tmp_path / "there", **settings), engine=FreshProcesses())
-    assert tables(tmp_path / "there") == tables(tmp_path / "here")
-    assert there.to_dict() == here.to_dict()
-    return here
-
-
 def test_latents_survive_the_way_through_files(tmp_path):
     plugins = {"mechanisms": ["py:helpers:Latents"], "attacks": ["py:helpers:NearestLatent"]}
-    [finding] = _here_and_there(tmp_path, **plugins, trials=60, block=40)
+    [finding] = run(make_spec(tmp_path, **plugins, trials=60, block=40))
     assert finding.counts.correct > 40  # they told the attack something
 
 
 def test_a_block_of_nothing_but_failures_survives_the_way_through_files(tmp_path):
     mechanism = {"name": "py:helpers:Failing", "share": 1.0}
-    result = _here_and_there(tmp_path, mechanisms=[mechanism], trials=20)
+    result = run(make_spec(tmp_path, mechanisms=[mechanism], trials=20))
     [finding] = result
     assert (finding.counts.failed, finding.counts.correct) == (20, 0)
     assert any("every rewrite of Failing failed" in note for note in result.notes)
@@ -273,9 +266,11 @@ def test_progress_counts_up_to_everything_on_a_first_run_a_resumed_one_and_a_fin
                 run(spec, progress=progress)
             continue
         run(spec, progress=progress)
-        assert seen[-1] == (600, 600)
+        everything = 400 + len(tables(tmp_path)["rewrites/word-rr/3"])  # which the plans share
+        assert 500 < everything < 600
+        assert seen[-1] == (everything, everything)
         assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-        assert {total for _, total in seen} == {600}
+        assert {total for _, total in seen} == {everything}
 
 
 def test_a_plug_in_that_breaks_its_contract_stops_the_run_and_a_fixed_one_goes_on(tmp_path):
@@ -321,48 +316,102 @@ def test_an_empty_output_is_an_output(tmp_path):
     assert finding.bound.lower == 0
 
 
-def _spans(rows, block, workers=1, *, bulky=False, shuffled=False, letters=40, is_set=False, epsilons=4):
-    plan = Plan(None, np.zeros(rows, dtype=np.int32), np.zeros(rows, dtype=np.int32))
-    audit = SimpleNamespace(
-        spec=SimpleNamespace(block_size=block, block=block * is_set),
-        corpus=SimpleNamespace(texts=("x" * letters,)),
-    )
-    job = SimpleNamespace(plan=plan, bulky=bulky, shuffled=shuffled, epsilons=range(epsilons))
-    return list(spans(job, audit, workers))
+# --- waves and pieces
+
+
+def _waves(rows, block, *, known=(), is_fixed=False, unit=1, letters=40, texts=50, label="m", own=(), **said):
+    """Return the history of a plan of so many rows, and the sizes of its pieces in each wave."""
+    told = {"bulky": False, "shuffled": False, "calls_out": False, **said}
+    draw = np.random.default_rng(rows).integers(texts, size=rows).astype(np.int32)
+    order = np.argsort(draw, kind="stable")
+    replicate = np.empty(rows, dtype=np.int32)
+    replicate[order] = np.concatenate([np.arange(n) for n in np.bincount(draw, minlength=texts)])
+    plan = Plan(None, draw, replicate)
+    numbers = np.asarray(own or [0] * texts, dtype=np.int32)
+    job = SimpleNamespace(
+        label=label, plan_name="plan", plan=plan, rows_per_trial=unit, stretches=bool(own),
+        own_numbers=numbers, **told,
+    )  # fmt: skip
+    history = extend_history(known, [job], ("x" * letters,) * texts, block, is_fixed=is_fixed)
+    return history, Rewriting(history, lambda _: plan, texts), plan
 
 
 @pytest.mark.parametrize(
     ("rows", "stops"),
-    [(0, []), (3, [3]), (10, [10]), (25, [10, 25]), (100, [10, 40, 100]), (1000, [10, 40, 160, 640, 1000])],
+    [
+        (3, [3]),
+        (10, [10]),
+        (25, [10, 25]),
+        (100, [10, 100]),
+        (1000, [10, 100, 1000]),
+        (9999, [100, 1000, 9999]),
+    ],
 )
-def test_spans_begin_with_a_block_and_grow(rows, stops):
-    found = _spans(rows, 10)
-    assert [span.stop for span in found] == stops
-    assert [span.start for span in found] == [0, *stops][: len(stops)]
+def test_waves_end_at_a_hundredth_a_tenth_and_all_of_the_rows_and_none_is_smaller_than_a_block(rows, stops):
+    history, _, _ = _waves(rows, 10)
+    assert [wave.stop for wave in history] == stops
+    assert [wave.start for wave in history] == [0, *stops][: len(stops)]
 
 
-def test_spans_are_bounded_and_one_block_if_rewrites_are_bulky_or_draws_shuffled():
-    sizes = [len(span) for span in _spans(2_000_000, 4096)]
-    assert max(sizes) == 1 << 18
-    assert sum(sizes) == 2_000_000
-    assert {len(span) for span in _spans(100, 10, bulky=True)} == {10}
-    assert {len(span) for span in _spans(100, 10, shuffled=True)} == {10}
-    assert max(len(span) for span in _spans(2_000_000, 4096, letters=10_000)) == 4096
-    assert max(len(span) for span in _spans(2_000_000, 4096, letters=1_000)) == 45_056
-    assert max(len(span) for span in _spans(2_000_000, 4096, epsilons=64)) == 65_536
-    assert {len(span) for span in _spans(100, 10, is_set=True)} == {10}
+def test_waves_hold_whole_trials():
+    history, _, _ = _waves(1000, 10, unit=7)
+    assert [wave.stop for wave in history] == [14, 105, 1000]
+    history, _, _ = _waves(30, 10, unit=7, is_fixed=True)
+    assert [wave.stop for wave in history] == [14, 28, 30]
 
 
-@pytest.mark.parametrize("workers", [2, 4, 12])
-def test_spans_are_smaller_for_several_workers_and_the_last_ones_keep_all_of_them_busy(workers):
-    found = _spans(1_000_000, 4096, workers)
-    assert [span.start for span in found[1:]] == [span.stop for span in found[:-1]]
-    assert found[-1].stop == 1_000_000
-    sizes = [len(span) for span in found]
-    assert sizes[0] == 4096
-    assert max(sizes) <= 1_000_000 / 1.5 / workers + 4096
-    assert max(sizes[-workers:]) <= 1_000_000 / 6 / workers + 4096
-    assert len(sizes) <= 3 + 6 * workers
+def test_waves_are_blocks_if_a_block_was_set_or_code_that_may_remember_rewrites():
+    for said in ({"is_fixed": True}, {"calls_out": True, "shuffled": True}):
+        history, rewriting, _ = _waves(95, 10, **said)
+        assert [wave.stop for wave in history] == [*range(10, 100, 10), 95][:10]
+        assert {len(piece.text) for piece in rewriting.audited} == {10, 5}
+
+
+def test_pieces_keep_many_workers_busy_are_few_and_fit_into_memory():
+    def sizes(**settings):
+        _, rewriting, _ = _waves(2_000_000, 4096, **settings)
+        return [len(piece.text) for piece in rewriting.audited[-16:]]
+
+    assert max(sizes()) == 20_000
+    assert 4096 < max(sizes(letters=10_000)) < 100 * 2**20 / 20_000  # of memory, in texts of 20,000 bytes
+    assert set(sizes(bulky=True)[:-1]) == {4096}
+    _, rewriting, _ = _waves(100_000, 4096)
+    last = [len(piece.text) for piece in rewriting.audited if piece.rows.min() >= 10_000]
+    assert len(last) >= 16
+    assert max(last) <= 100_000 / 16
+
+
+def test_pieces_hold_every_new_draw_once_whole_texts_together_and_are_found_again():
+    history, rewriting, plan = _waves(5_000, 100)
+    draws = [pair for piece in rewriting.audited for pair in zip(piece.text, piece.replicate, strict=True)]
+    assert len(draws) == len(set(draws)) == 5_000
+    assert [piece.number for piece in rewriting.audited] == list(range(len(rewriting.audited)))
+    for wave in history:
+        inside = [p for p in rewriting.audited if wave.start <= p.rows.min() < wave.stop]
+        texts = np.concatenate([piece.text for piece in inside])
+        assert (np.diff(texts) >= 0).all()
+        assert rewriting.find(plan.rows(wave.start, wave.stop)) == inside
+    for piece in rewriting.audited:
+        assert (plan.source[piece.rows] == piece.text).all()
+        assert (plan.replicate[piece.rows] == piece.replicate).all()
+
+
+def test_a_history_only_grows_and_more_trials_and_own_rewrites_are_waves_of_their_own():
+    before, rewriting, _ = _waves(1_000, 100, own=[2] * 50)
+    assert before[-1].own == (2,) * 50
+    same, _, _ = _waves(1_000, 100, known=before, own=[1] * 50)
+    assert same == before
+    again = np.random.default_rng(0).integers(1, 5, size=50).tolist()
+    after, grown, _ = _waves(1_000, 100, known=before, own=again)
+    assert after[: len(before)] == before
+    assert after[-1].own == tuple(max(2, n) for n in again)
+    made = [(t, r) for piece in grown.own for t, r in zip(piece.text, piece.replicate, strict=True)]
+    assert sorted(made) == [(text, n) for text in range(50) for n in range(max(2, again[text]))]
+    for old, new in zip(rewriting.own, grown.own, strict=False):  # what was made stays where it is
+        assert (old.number, old.text.tolist(), old.replicate.tolist()) == (
+            new.number, new.text.tolist(), new.replicate.tolist(),
+        )  # fmt: skip
+    assert parse_history(json.loads(json.dumps([asdict(wave) for wave in after]))) == after
 
 
 @dataclass(frozen=True)
@@ -390,27 +439,32 @@ def test_a_texts_draws_are_made_together(tmp_path, monkeypatch):
             "encoder": "lexical", "trials": 4000, "batch_size": 100,
             "out": str(tmp_path / "run")}  # fmt: skip
     run(parse_spec(spec))
-    # three units of 400, 1200 and 2400 rows, each meeting 50 texts; a batch may begin within a text
-    assert len(Counting.calls) == 80
-    assert sum(Counting.calls) <= 3 * 50 + 80
+    # waves of 400 and 4,000 rows, each meeting 50 texts, in 7 and 16 pieces; a batch may begin within a text
+    assert len(Counting.calls) == 6 * 2 + 1 + 16 * 5
+    assert sum(Counting.calls) <= 2 * 50 + len(Counting.calls)
 
 
-def test_attacks_that_learn_or_practise_guess_apart_each_at_one_epsilon(tmp_path):
-    units = []
+def test_attacks_that_learn_guess_last_all_rows_of_one_epsilon_before_those_of_another(tmp_path):
+    steps = []
 
     class Noting(SerialEngine):
-        def submit(self, ticket, work):
-            units.append(work)
-            super().submit(ticket, work)
+        def submit(self, step):
+            steps.append(step)
+            super().submit(step)
 
     attacks = ["lexical", "trained", "resample"]
     run(make_spec(tmp_path, attacks=attacks, epsilons=[1, 4], trials=60, block=30), Noting())
-    learning = {"trained", "resample"}
-    apart = [unit for unit in units if learning & {g.attack for g in unit.guessing}]
-    assert len(apart) == 2 * 2 * 2  # attacks, epsilons and units
-    for unit in apart:
-        assert len({(guessing.attack, guessing.epsilon) for guessing in unit.guessing}) == 1
-        assert not unit.rewrites
-    assert [g.epsilon for unit in apart for g in unit.guessing if g.attack == "resample"] == [1, 1, 4, 4]
-    together = [attacks for unit in units if (attacks := {g.attack for g in unit.guessing}) - learning]
-    assert together == [{"lexical"}] * 2
+    assert any(isinstance(step, RewriteStep) and step.is_own for step in steps)
+    guessing = [(step.title, step.epsilon, step.start) for step in steps if isinstance(step, GuessStep)]
+    assert guessing[-2:] == [("resample", 1, 0), ("resample", 4, 0)]  # of all rows
+    assert sorted(guessing[:-2]) == sorted(
+        (attack, epsilon, start)
+        for attack in ("lexical", "trained")
+        for epsilon in (1, 4)
+        for start in (0, 30)
+    )
+    for number, step in enumerate(steps):  # of a wave that was rewritten, all of it
+        if isinstance(step, GuessStep):
+            before = {file for one in steps[:number] if isinstance(one, RewriteStep)
+                      for file in one.list_files().values()}  # fmt: skip
+            assert set(step.sources) <= before

@@ -2,16 +2,13 @@
 
 import csv
 
-import pytest
-
 from child_programs import SHOUT, save_program
 from engine_examples import make_latents, make_work
 from helpers import make_spec, sentences
 from judging_server import running
-from latent_examples import BYTES, RESAMPLED, make_latent_work
+from latent_examples import RESAMPLED, make_latent_work
 from tedaudit.api import audit, load_corpus, run
 from tedaudit.corpora.files import assemble
-from tedaudit.store import rewrites
 
 SIX = ("adept", "dp-bart", "dp-mlm", "dp-paraphrase", "dp-prompt", "dp-st")
 NAMES = ("ann", "bob", "cy", "di", "eve", "flo")
@@ -81,11 +78,10 @@ def extend_authors(out):
     return audit_authors(out, mechanism, trials=20)
 
 
-def drop_latents(out):
-    """Audit a mechanism whose latents are too large to keep."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rewrites, "KEPT_BYTES", 20 * BYTES)
-        return run(make_latent_work(out, trials=40, block=15))
+def make_latents_again(out):
+    """Audit a mechanism that makes its latents again, so that no table has them."""
+    remaking = {"name": "py:latent_examples:Remaking", "label": "Encoding"}
+    return run(make_latent_work(out, mechanisms=[remaking], trials=40, block=15))
 
 
 def ask_judge(out):
@@ -125,7 +121,7 @@ KINDS = {
     "two-mechanisms-two-plans-failures-own-rewrites": lambda out: run(make_work(out, trials=40, block=15)),
     "latents": lambda out: run(make_latents(out)),
     "latents-kept-failures": lambda out: run(make_latent_work(out, trials=40, block=15)),
-    "latents-not-kept": drop_latents,
+    "latents-not-kept": make_latents_again,
     "latents-and-own-rewrites": lambda out: run(
         make_latent_work(out, trials=40, block=15, attacks=[RESAMPLED, "internal"])
     ),

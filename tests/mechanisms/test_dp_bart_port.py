@@ -10,6 +10,7 @@ import tedaudit
 from release_rules import encode_port
 from tedaudit.attacks.internal import Internal
 from tedaudit.attacks.likelihood import Likelihood
+from tedaudit.batches import Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.dp_bart import DPBart
 from tedaudit.plugins.registry import Reference, build
@@ -48,6 +49,15 @@ def test_all_positions_get_the_same_noise_of_the_port_s_scale(port):
     scale = 2 * 0.1 * math.sqrt(SIZE) * math.sqrt(2 * math.log(1.25e5)) / 50
     assert port.noise_scale(50.0) == pytest.approx(scale)
     assert np.std(noises) == pytest.approx(scale, rel=0.05)  # 4,800 numbers
+
+
+def test_latents_of_any_length_are_those_of_the_rewrites(port, monkeypatch):
+    draws = [Draw(text, epsilon, 7) for text in (*SENTENCES, "", "the park") for epsilon in (50.0, 2500.0)]
+    released = Rewrites.of(port.rewrite(draws)).latents
+    monkeypatch.setattr(DPBart, "_run_decoder", None)
+    assert port.latents(draws).equals(released)
+    assert len(set(released.lengths)) > 2
+    assert port.latents(draws[::-1]).take(range(len(draws) - 1, -1, -1)).equals(released)
 
 
 def test_no_epsilon_holds_for_the_port(port):

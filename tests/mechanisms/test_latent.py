@@ -98,6 +98,21 @@ def test_a_draw_is_the_same_alone_and_in_any_batch(make):
     assert len({len(rewrite.tokens) for rewrite in together}) > 2
 
 
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_latents_are_those_of_the_rewrites_and_nothing_is_decoded(make, monkeypatch, noise):
+    mechanism = make(noise=noise)
+    draws = _draws((*SENTENCES, *ODD))
+    released = mechanism.rewrite(draws).latents
+    monkeypatch.setattr(type(mechanism), "_run_decoder", None)
+    made = mechanism.latents(draws)
+    assert made.equals(released)
+    assert made.values.dtype == np.float32
+    turned = mechanism.latents([*draws[5:8], *draws[::-1]])
+    assert turned.take(range(len(draws) + 2, 2, -1)).equals(made)
+    assert all(mechanism.latents([draws[i]]).equals(made.take([i])) for i in range(0, len(draws), 5))
+    assert (len(mechanism.latents([])), mechanism.latents([]).values.dtype) == (0, np.float32)
+
+
 @pytest.mark.parametrize("clipping", ["value", "norm"])
 def test_what_a_model_cannot_compute_is_clipped_too_and_gets_its_noise(make, monkeypatch, clipping):
     """A model with few digits overflows, and noise added to what is no number would be lost."""
@@ -123,6 +138,7 @@ def test_what_a_model_cannot_compute_is_clipped_too_and_gets_its_noise(make, mon
 def test_a_small_memory_gives_the_same_rewrites(make, monkeypatch):
     draws = _draws(SENTENCES[:3], epsilons=(1.0, 300.0))
     wanted = make().rewrite(draws)
+    latents = make().latents(draws)
     clean = make().encode(SENTENCES)
     monkeypatch.setattr(_latent, "_CELLS", 1)
     assert all(map(_same, make().rewrite(draws), wanted))
@@ -130,6 +146,7 @@ def test_a_small_memory_gives_the_same_rewrites(make, monkeypatch):
     monkeypatch.setattr(_latent, "_TEXTS", 2)
     monkeypatch.setattr(_latent, "_TABLE", 3)
     assert all(map(_same, make().rewrite(draws), wanted))
+    assert make().latents(draws).equals(latents)
     assert np.array_equal(make().encode(SENTENCES), clean)
 
 

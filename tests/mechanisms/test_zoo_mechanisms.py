@@ -1,8 +1,10 @@
 """The six mechanisms on the trained models of the zoo, as a newcomer runs them: no model named."""
 
+import numpy as np
 import pytest
 
 from tedaudit.api import load_corpus
+from tedaudit.batches import Rewrites
 from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.plugins.registry import Reference, build, zoo_fields
 from tedaudit.seeding import derive
@@ -58,3 +60,30 @@ def test_at_a_high_epsilon_rewrites_resemble_their_source_more(mechanism, texts)
 def test_without_noise_the_auto_encoders_bring_the_text_back(mechanism, texts):
     short = [text for text in texts if len(text.split()) <= 8]  # longer ones are cut to 20 tokens
     assert resemblance(short, mechanism.rewrite(draws_of(short, 1e7))) > 0.97
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [
+        ("adept", "sound"),
+        ("adept", "published"),
+        ("dp-bart", "sound"),
+        ("dp-bart", "published"),
+        ("dp-bart", "port"),
+    ],
+)
+def test_latents_are_to_the_bit_those_of_the_rewrites_in_any_batch_and_nothing_is_decoded(
+    name, variant, texts, monkeypatch
+):
+    monkeypatch.delenv("TEDAUDIT_ZOO")
+    mechanism = build(Reference("mechanism", name, {"variant": variant}))
+    some = [*texts[:20], ""]  # more than the encoder reads at a time
+    draws = [draw for epsilon in (50.0, 2500.0) for draw in draws_of(some, epsilon)]
+    few = list(range(0, len(draws), 6))  # decoding takes long
+    wanted = Rewrites.of(mechanism.rewrite([draws[i] for i in few])).latents
+
+    monkeypatch.setattr(type(mechanism), "_run_decoder", None)
+    turned = mechanism.latents(draws[::-1])  # in another order, beside other texts and epsilons
+    assert turned.take([len(draws) - 1 - i for i in few]).equals(wanted)
+    assert all(mechanism.latents([draws[i]]).equals(wanted.take([n])) for n, i in enumerate(few))
+    assert turned.values.dtype == wanted.values.dtype == np.float32

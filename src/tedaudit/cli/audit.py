@@ -89,11 +89,11 @@ def run(
     workers: options.Workers = None,
     address: options.Address = None,
     resource: options.Resources = None,
-    work: Annotated[
-        Path | None,
+    part: Annotated[
+        str | None,
         option(
-            options.WORK, "--work", metavar="FOLDER",
-            help="Rewrite on another machine: work goes to this folder, results come from it.",
+            options.WORK, "--part", metavar="I/N",
+            help="Do one of N parts of the work, here or in a copy of the folder; at the end run without it.",
         ),
     ] = None,
     name: options.Name = None,
@@ -128,8 +128,11 @@ def run(
     _refuse_wishes(dry_run=dry_run, ceiling=ceiling, success=success)
     settings, base = _make_spec(spec, flags, assign, loss=loss), _name_embedded(spec, flags)
     if dry_run:
-        wishes = Wishes(work, worst, worst_trials, fail_above, ceiling, success, base)
+        wishes = Wishes(worst, worst_trials, fail_above, ceiling, success, base)
         show_plan(settings, wishes, as_json=as_json)
+        return
+    if part is not None:
+        do_part(settings, part, base, quiet=quiet)
         return
     with own_folder(settings, base) as (placed, remark):
 
@@ -140,13 +143,9 @@ def run(
                 show_defaults(list_defaults(placed))
                 mention_charts()
 
-        if work is not None:
-            _check_work(placed, work)
         announce = (lambda _: None) if quiet else api.tell
         with progress_bar(quiet=quiet) as progress:
-            result: AuditResult = api.run(
-                placed, None, progress, announce=announce, started=show_start, work=work
-            )
+            result: AuditResult = api.run(placed, None, progress, announce=announce, started=show_start)
         redact, pairs = result.run.files.is_redacted, None
         if worst:
             result, pairs = try_worst(result, placed, worst, worst_trials, quiet=quiet)
@@ -192,17 +191,23 @@ def _refuse_wishes(*, dry_run: bool, **wishes: Any) -> None:
         raise SpecError(f"{join_names(given)}: ask for it with --dry-run, which runs nothing.")
 
 
-def _check_work(settings: "AuditSpec", folder: Path) -> None:
-    """Write the rewriting that a run lacks; if some has no result, print how to get it and exit."""
-    from tedaudit.execution.work_folder import write_work
+def do_part(settings: "AuditSpec", text: str, base: str, *, quiet: bool) -> None:
+    """Do one part of the steps of a run, and say what is left."""
+    from tedaudit import api
+    from tedaudit.cli.console import progress_bar
+    from tedaudit.execution.runner import Part
+    from tedaudit.preparing.own_folder import own_folder
 
-    blocks, missing = write_work(settings, folder)
-    if missing:
-        typer.echo(
-            f"{missing} of {blocks} blocks of rewriting have no result yet. On a machine with tedaudit and "
-            f"the models, run: python -m tedaudit.worker {folder}\nThen run this same command again."
-        )
-        raise typer.Exit
+    part = Part.parse(text)
+    announce = (lambda _: None) if quiet else api.tell
+    with own_folder(settings, base) as (placed, _), progress_bar(quiet=quiet) as progress:
+        folder, left = api.run_part(placed, part, None, progress, announce=announce)
+    if left:
+        then = "Do the other parts; the same command without --part then does the rest and tells the result."
+    else:
+        then = "The same command without --part tells the result."
+    done = f"Part {part.number} of {part.of} is done in {folder}"
+    typer.echo(f"{done}: {left:,} rewrites and guesses are left. {then}")
 
 
 def init(
@@ -239,7 +244,6 @@ _WIDTH = 100  # columns of a terminal that is not one
 class Wishes:
     """What is to be planned beside the audit itself, as flags say it."""
 
-    work: Path | None = None
     pairs: int = 0
     pair_trials: int = 200
     limit: float | None = None
@@ -258,7 +262,7 @@ def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
 
     forecast = plan_audit(
         foresee_folder(spec, wishes.base), ceiling=wishes.ceiling, success=wishes.success,
-        work=wishes.work, beyond=Beyond(wishes.pairs, wishes.pair_trials, wishes.limit),
+        beyond=Beyond(wishes.pairs, wishes.pair_trials, wishes.limit),
     )  # fmt: skip
     if as_json:
         print_json(forecast.to_dict())

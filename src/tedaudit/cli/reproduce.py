@@ -34,15 +34,6 @@ def reproduce(
         Path | None,
         option(options.OUTPUT, "--out", "-o", metavar="FOLDER", help="runs/reproduce/SCALE by default."),
     ] = None,
-    work: Annotated[
-        Path | None,
-        option(
-            options.WORK,
-            "--work",
-            metavar="FOLDER",
-            help="Read rewrites made on another machine from this folder.",
-        ),
-    ] = None,
     dry_run: options.DryRun = False,
     redact: Annotated[
         bool, option(options.OUTPUT, "--redact", help="Leave texts of the corpora out.")
@@ -69,6 +60,6 @@ def reproduce(
         show_section(tabulate_plan(definition))
         return
     with progress_bar(quiet=quiet) as progress:
-        workspace = Workspace(out or Path("runs") / "reproduce" / scale, progress, chosen, work)
+        workspace = Workspace(out or Path("runs") / "reproduce" / scale, progress, chosen)
         outcome, files = reproduced(definition, workspace, redact=redact, force=force)
     show_outcome(replace(outcome, notes=(*definition.remarks, *outcome.notes)), files)

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tedaudit.execution.backlog import Backlog, count_own, count_practice, count_rewrites, open_backlogs
-from tedaudit.plugins.abilities import CallsOut, HasLatent, HasLikelihood
+from tedaudit.execution.schedule import Schedule, count_left, open_schedules
+from tedaudit.plugins.abilities import HasLatent, HasLikelihood, find_callee
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.types import Callee
 
@@ -45,37 +45,33 @@ class CallCounts:
         return f"This run {'still ' * resumed}needs {' and '.join(parts)}." if parts else ""
 
 
-def find_callee(plugin: Any, candidates: int = 0) -> Callee | None:
-    """Return what a plug-in calls outside of tedaudit, if it says so."""
-    return plugin.callee(candidates) if isinstance(plugin, CallsOut) else None
-
-
 def describe_calls(audit: PreparedAudit) -> str:
     """Return how often an audit will call functions and servers, as one line; "" if it calls none."""
-    counts = CallCounts()
+    counts, schedules = CallCounts(), open_schedules(audit)
     for label in dict.fromkeys(job.label for job in audit.jobs):
-        backlogs = open_backlogs(job for job in audit.jobs if job.label == label)
-        mechanism = audit.plugins[backlogs[0].job.reference.identity]
+        own = [schedule for schedule in schedules if schedule.job.label == label]
+        mechanism = audit.plugins[own[0].job.reference.identity]
         callee = find_callee(mechanism)
         if callee is not None:
-            rewrites, repeats = count_rewrites(backlogs)
-            tries = _count_tries(backlogs, mechanism) + count_own(backlogs)
-            counts.add(callee, rewrites, {_REPEATED: repeats, _TRIED: tries})
-        for backlog in backlogs:
-            for _, attack, rows in backlog.count_gaps():
-                plugin = audit.plugins[backlog.job.attacks[attack].reference.identity]
-                asked = find_callee(plugin, backlog.job.candidates)
+            left = count_left(own)
+            tries = _count_tries(own, mechanism) + left.practice + left.own
+            counts.add(callee, left.rewrites, {_REPEATED: left.repeats, _TRIED: tries})
+        for schedule in own:
+            for _, attack, rows in schedule.count_gaps():
+                plugin = audit.plugins[schedule.job.attacks[attack].reference.identity]
+                asked = find_callee(plugin, schedule.job.candidates)
                 if asked is not None:
                     counts.add(asked, rows)
     return counts.describe(resumed=audit.store.exists())
 
 
-def _count_tries(backlogs: Sequence[Backlog], mechanism: Any) -> int:
-    """Return how often attacks that have something left to guess may try a mechanism."""
-    total = count_practice(backlogs)
-    if isinstance(mechanism, HasLikelihood | HasLatent):
-        for backlog in backlogs:
-            attacks = backlog.job.attacks
-            asked = [rows for _, attack, rows in backlog.count_gaps() if attacks[attack].knows_mechanism]
-            total += sum(asked) * backlog.job.candidates  # it may ask about every candidate
-    return total
+def _count_tries(schedules: Sequence[Schedule], mechanism: Any) -> int:
+    """Return how often attacks that know likelihoods may ask a mechanism about candidates."""
+    if not isinstance(mechanism, HasLikelihood | HasLatent):
+        return 0
+    return sum(
+        rows * schedule.job.candidates
+        for schedule in schedules
+        for _, attack, rows in schedule.count_gaps()
+        if schedule.job.attacks[attack].knows_mechanism
+    )

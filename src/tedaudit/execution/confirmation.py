@@ -19,12 +19,11 @@ from tedaudit.execution.runner import Progress
 from tedaudit.inference.loading import load_checkpoint
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws
-from tedaudit.plugins.abilities import HasLatent, HasLikelihood, forbids_by_rule
+from tedaudit.plugins.abilities import HasLatent, HasLikelihood, forbids_by_rule, makes_latents
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.results.certain_losses import CertainLoss, write_certain
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, read_losses
-from tedaudit.text.characters import replace_surrogates
 from tedaudit.types import Rewrite
 
 SettingName = tuple[str, str, Nominal]  # plan, label and epsilon
@@ -131,23 +130,17 @@ def _recompute(result: AuditResult, row: LossRow, mechanism: Any) -> CertainLoss
 
 
 def _fetch_output(result: AuditResult, row: LossRow, mechanism: Any) -> Rewrite:
-    """Return the output with the largest loss; a latent that was not kept is made again with its key.
-
-    If that gives another text, it is another output, and the stored one stays without its latent.
-    """
+    """Return the output with the largest loss; its key determines a latent that no table has."""
     plan = result.run.read_plan(row.finding.plan)
     source, replicate = plan.source[[row.worst]], plan.replicate[[row.worst]]
     table = result.rewrites(row.finding)
     [stored] = table.fetch(source, replicate)
-    if not table.lacks_latent(source, replicate).any():
+    if stored.latent is not None or not makes_latents(mechanism):
         return stored
     wanted = Wanted(source, replicate, np.array([float(row.finding.epsilon)]))
     seed = int(result.run.manifest()["spec"]["seed"])
-    [again] = mechanism.rewrite(make_draws(result.run.corpus().texts, wanted, seed))
-    is_same = (replace_surrogates(again.text), again.error) == (stored.text, stored.error)
-    if not is_same or again.latent is None:
-        return stored
-    return replace(stored, latent=np.asarray(again.latent, dtype=np.float32))
+    latent = mechanism.latents(make_draws(result.run.corpus().texts, wanted, seed)).row(0)
+    return replace(stored, latent=latent)
 
 
 def _compute_loss(mechanism: Any, output: Rewrite, pair: tuple[str, str], epsilon: float) -> float | None:

@@ -21,7 +21,8 @@ from tedaudit.estimators.likelihood_check import (
     check_guesses,
     check_text_guesses,
 )
-from tedaudit.execution.likelihood_game import LikelihoodGame, Perform, list_candidates
+from tedaudit.execution.bench import Bench
+from tedaudit.execution.likelihood_game import LikelihoodGame, list_candidates
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import KEPT_SCORES, judge, tie_keys
 from tedaudit.preparing.jobs import Job, PreparedAttack
@@ -36,7 +37,7 @@ _PIECE = 500  # trials whose outputs are in memory at a time
 _PURPOSE = "likelihood check"
 
 
-def repeat_checks(job: Job, audit: PreparedAudit, perform: Perform) -> Iterator[dict[str, Any]]:
+def repeat_checks(job: Job, audit: PreparedAudit, bench: Bench) -> Iterator[dict[str, Any]]:
     """Yield what fresh trials say of likelihoods that the run's own trials fail, if nobody has asked yet."""
     estimator = find_estimator(audit.plans[job.plan_name]["estimator"])
     if estimator.rows_per_trial * job.planned.rounds > 1 or job.candidates > KEPT_SCORES:
@@ -55,7 +56,7 @@ def repeat_checks(job: Job, audit: PreparedAudit, perform: Perform) -> Iterator[
             own = _check(columns, ends, job.plan.secret, job.candidates, of_text=of_text)
             if own is None or not own.fails or own.impossible:  # one impossible output is enough
                 continue
-            again = _play_again(job, audit, perform, attack, epsilon)
+            again = _play_again(job, audit, bench, attack, epsilon)
             if again is not None:
                 yield {**setting, "calibration": asdict(again)}
 
@@ -65,11 +66,11 @@ def _name(told: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _play_again(
-    job: Job, audit: PreparedAudit, perform: Perform, attack: PreparedAttack, epsilon: Nominal
+    job: Job, audit: PreparedAudit, bench: Bench, attack: PreparedAttack, epsilon: Nominal
 ) -> Calibration | None:
     """Return the check on fresh trials; None if no output of them has a likelihood."""
     texts, seed = audit.corpus.texts, audit.spec.seed
-    game = LikelihoodGame(perform, job.reference, attack.reference, attack.card.sees, texts)
+    game = LikelihoodGame(bench, job.reference, attack.reference, attack.card.sees, texts)
     plan = _draw_again(job, seed, len(texts))
     parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in SCORED}
     secrets, ends = [], []

@@ -1,27 +1,25 @@
 """Trials of an attack that knows the likelihoods of a mechanism, played once and not stored."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Guesses, Observations, Rewrites
+from tedaudit.batches import Guesses, Observations
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
-from tedaudit.execution.units import Chunk, GuessChunk, Result, RewriteChunk
+from tedaudit.execution.bench import Bench, GuessChunk, RewriteChunk
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
 from tedaudit.plugins.registry import Reference
 from tedaudit.types import Plan
-
-Perform = Callable[[Chunk], Result]
 
 
 @dataclass(frozen=True)
 class LikelihoodGame:
     """Plays trials with a mechanism and an attack that knows it, as an audit does, and stores nothing."""
 
-    perform: Perform
+    bench: Bench
     mechanism: Reference
     attack: Reference
     sees: Sequence[str]
@@ -35,14 +33,12 @@ class LikelihoodGame:
         wanted = Wanted(plan.source, rows.astype(np.int32), np.full(len(plan), float(epsilon)))
         draws = make_draws(self.texts, wanted, seed, purpose)
         order = np.argsort(plan.source, kind="stable")  # draws of the same text together: cheaper
-        done = self.perform(RewriteChunk(self.mechanism, draws[order]))
-        assert isinstance(done, Rewrites)  # noqa: S101 - by the kind of the chunk
+        done = self.bench.perform(RewriteChunk(self.mechanism, draws[order]))
         given = np.flatnonzero(~done.failed)
         rows, keys = order[given], tie_keys(seed, purpose, LIKELIHOOD, range(len(given)))
         outputs = done[given].reveal(self.sees)
         seen = Observations(outputs, self.texts, list_candidates(plan, len(self.texts))[rows], keys)
-        guesses = self.perform(GuessChunk(self.attack, seen, self.mechanism, epsilon))
-        assert isinstance(guesses, Guesses)  # noqa: S101
+        guesses = self.bench.perform(GuessChunk(self.attack, seen, self.mechanism, epsilon))
         return guesses, rows
 
 

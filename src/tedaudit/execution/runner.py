@@ -1,47 +1,61 @@
 """Runs an audit over a run directory: resumes what is there, extends it, repeats nothing.
 
-Units of trials go to the engine, which does them in any order, and come back as files, part by part; this
-process places them. What a unit is to do is decided when its turn comes, by what the tables lack then. So
-there is one way for new trials, for more of them, for attacks that are added later, after a kill, and for
-what a lost worker leaves behind.
-
-Some attacks guess apart, each in units of its own, once the rewrites of their rows are there: those that
-learn from own rewrites or from practice, which is done for one epsilon after the other, and those that ask a
-server or a function.
+What must be there and is not listed is done. So there is one way for new trials, for more of them, for
+attacks that are added later, after a kill, and for files that were lost. Waves go one after the other: nobody
+guesses on one before all of it is rewritten, and attacks that learn from own rewrites guess last.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import chain, count
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
-from tedaudit.errors import ContractError
+from tedaudit.errors import SpecError
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
-from tedaudit.execution.backlog import Backlog
-from tedaudit.execution.calls import describe_calls, find_callee
-from tedaudit.execution.engines.protocol import Engine, TellsStatus
+from tedaudit.execution.calls import describe_calls
+from tedaudit.execution.engines import Announce, Engine
 from tedaudit.execution.likelihood_checks import repeat_checks
-from tedaudit.execution.repeats import perform, repeat_calls
+from tedaudit.execution.repeats import repeat_calls
 from tedaudit.execution.rounds import add_rounds
-from tedaudit.execution.units import Finished, Interrupted, Parts, Result, Unit
-from tedaudit.execution.work_folder import WorkFolder
-from tedaudit.nominal import Nominal
-from tedaudit.plugins.abilities import CallsUserCode, PricesPieces
+from tedaudit.execution.schedule import Schedule, count_steps, open_schedules
+from tedaudit.execution.steps import GuessStep, RewriteStep, Step, open_worker
+from tedaudit.plugins.abilities import PricesPieces
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare
 from tedaudit.results.losses import note_pieces
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.rewrites import LeftOut, RewriteTable
+from tedaudit.store.files import lock_folder
+from tedaudit.store.listing import Listing
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
-Announce = Callable[[str], None]  # takes a line for the user
+S = TypeVar("S", RewriteStep, GuessStep)
 Started = Callable[[], None]  # called once all is checked and the run begins
-_TICKETS = count(1)  # never used twice: an engine may still return work of a run that was stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of several commands that do the steps of a run beside each other."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Part":
+        """Return the part that is written as 1/3."""
+        number, slash, of = text.partition("/")
+        if not (slash and number.isdigit() and of.isdigit() and 1 <= int(number) <= int(of)):
+            raise SpecError(f"--part {text} is not a part: write 1/3, 2/3 and 3/3 for three of them.")
+        return cls(int(number), int(of))
+
+    @property
+    def name(self) -> str:
+        """How files and locks call it."""
+        return f"{self.number}-of-{self.of}"
 
 
 @contextmanager
@@ -51,16 +65,17 @@ def executed(
     progress: Progress,
     announce: Announce,
     started: Started = lambda: None,
-    work: Path | None = None,
+    part: Part | None = None,
 ) -> Iterator[RunDirectory]:
     """Run an audit, or go on with it, and give the complete run, which stays locked until it is left.
 
     Nothing is written, and `started` not called, before every setting has been checked against the run
     directory. `announce` is told in one line, before the first call, how often functions and servers will be
-    called, if any is. Rewrites that lie in a folder of work are not made again.
+    called, if any is. A `part` does its share of the steps, and leaves to the others what is theirs.
     """
     audit = prepare(spec)
-    with audit.store.locked():
+    with ExitStack() as planning:
+        planning.enter_context(audit.store.locked(wait=part is not None))
         if audit.store.manifest_bytes() != audit.seen:  # another process was faster
             audit = prepare(spec)
         started()
@@ -70,22 +85,65 @@ def executed(
         if calls:
             announce(calls)
         audit.write()
-        engine.offer(audit.plugins)
-        folder = None if work is None else WorkFolder(work, audit)
-        meter = _Meter(progress, sum(map(_count_work, audit.jobs)), engine)
         for job in audit.jobs:
-            run = _JobRun(job, audit, engine, meter, folder)
+            job.claim_tables()
+        with ExitStack() as working:
+            if part is None:
+                for lock in sorted(audit.store.root.glob(".lock-part-*")):
+                    working.enter_context(lock_folder(audit.store.root, lock.name))
+            else:
+                working.enter_context(lock_folder(audit.store.root, f".lock-part-{part.name}"))
+                planning.close()  # other parts may plan
+            _Run(audit, engine, progress, announce, part).do()
+            yield audit.store
+
+
+class _Run:
+    """All jobs of an audit, one after the other."""
+
+    def __init__(
+        self, audit: PreparedAudit, engine: Engine, progress: Progress, announce: Announce, part: Part | None
+    ) -> None:
+        self._audit, self._engine, self._part = audit, engine, part
+        self._progress, self._announce = progress, announce
+        self._listing = Listing(audit.store.root, "" if part is None else f"part-{part.name}")
+        if part is None:
+            self._listing.tidy()
+        self._here = open_worker(audit)
+
+    def do(self) -> None:
+        """Do what is missing, and what is to be said once all is there."""
+        audit = self._audit
+        self._engine.open(self._here, audit.plugins)
+        schedules = open_schedules(audit, self._listing)
+        meter = _Meter(self._progress, *count_steps(schedules))
+        for schedule in schedules:
+            job = schedule.job
+            run = _JobRun(schedule, self._engine, self._listing, meter, self._part)
             try:
-                run.run()
+                run.do()
             finally:
-                add_rounds(job, audit.spec.seed)
-            if job.is_seeded is not None and run.has_rewritten and folder is None:
-                audit.note_repeats(job.label, repeat_calls(job, audit, engine, next(_TICKETS)))
+                if run.remade:
+                    self._note(job, run.remade)
+                if self._part is None:
+                    add_rounds(job, audit.spec.seed)
+            if self._part is not None:
+                continue
+            if job.is_seeded is not None and run.has_rewritten:
+                audit.note_repeats(job.label, repeat_calls(job, audit, self._here.bench))
             _note_pieces(job, audit)
-            for told in repeat_checks(job, audit, lambda chunk: perform(engine, next(_TICKETS), chunk)):
+            for told in repeat_checks(job, audit, self._here.bench):
                 audit.note_likelihood(told)
-        audit.note_look()
-        yield audit.store
+        if self._part is None:
+            audit.note_look()
+
+    def _note(self, job: Job, files: int) -> None:
+        """Say that guesses were made from rewrites which came out otherwise when they were made again."""
+        self._audit.note_remade(job.label, files)
+        self._announce(
+            f"note: {job.label} gave other rewrites when lost ones were made again, so the guesses on the "
+            f"old ones are made again too ({files} files). If results were seen, that counts as a look."
+        )
 
 
 def _note_pieces(job: Job, audit: PreparedAudit) -> None:
@@ -96,153 +154,100 @@ def _note_pieces(job: Job, audit: PreparedAudit) -> None:
         note_pieces(job.store, job.label, mechanism.pieces, np.unique(job.plan.source).tolist())
 
 
-def _count_work(job: Job) -> int:
-    """Return how many rewrites, own ones included, and guesses a job makes in all."""
-    rewrites = len(job.plan) + int(job.own_numbers.sum())
-    return len(job.epsilons) * (rewrites + len(job.plan) * len(job.attacks))
-
-
 class _Meter:
     """Counts rewrites and guesses for the progress shown."""
 
-    def __init__(self, progress: Progress, total: int, engine: Engine) -> None:
-        self._progress, self._total, self._count, self._engine = progress, total, 0, engine
+    def __init__(self, progress: Progress, total: int, left: int) -> None:
+        self._progress, self._total, self._count = progress, total, 0
+        self.advance("", total - left)
 
     def advance(self, what: str, amount: int) -> None:
         """Count some more."""
         self._count += amount
-        status = self._engine.status if what and isinstance(self._engine, TellsStatus) else ""
-        self._progress(f"{what} ({status})" if status else what, self._count, self._total)
+        self._progress(what, self._count, self._total)
 
 
 class _JobRun:
     """The missing work of one mechanism and plan."""
 
     def __init__(
-        self, job: Job, audit: PreparedAudit, engine: Engine, meter: _Meter, folder: WorkFolder | None
+        self, schedule: Schedule, engine: Engine, listing: Listing, meter: _Meter, part: Part | None
     ) -> None:
-        self._job, self._audit, self._engine, self._meter = job, audit, engine, meter
-        self._folder = folder
-        self._backlog = Backlog(job, claim=True)
-        self._apart = {attack for attack in job.attacks if self._guesses_apart(attack)}
-        together = [attack for attack in job.attacks if attack not in self._apart]
-        self._units = self._backlog.units(audit, together, engine.workers)
-        self._ready: deque[tuple[range, Nominal, str]] = deque()  # attacks apart that can guess,
-        self._learners: dict[tuple[Nominal, str], deque[range]] = {}  # and those that wait for own rewrites
-        self._flying: dict[int, Unit] = {}
+        self._schedule, self._engine, self._listing = schedule, engine, listing
+        self._meter, self._part = meter, part
+        self._guessing: deque[GuessStep] = deque()  # what can be guessed now: it comes first
+        self._flying: set[Step] = set()
         self.has_rewritten = False
-        meter.advance("", self._backlog.count_done())
+        self.remade = 0  # files of guesses that were made from other rewrites than are there now
 
-    def run(self) -> None:
+    def do(self) -> None:
         """Do what is missing."""
-        self._feed()
-        while self._flying:
-            for ticket, result in self._engine.finished():
-                if ticket in self._flying:
-                    self._take(ticket, self._flying[ticket], result)
-                self._feed()
-        if any(self._learners.values()):
-            raise ContractError(f"The engine {type(self._engine).__name__} has lost own rewrites.")
-        if self._job.bulky:
-            tables = [RewriteTable(*self._open(epsilon)) for epsilon in self._job.epsilons]
-            left_out = sum((table.count_left_out() for table in tables), LeftOut())
-            self._audit.note_latents(self._job.label, left_out)
+        schedule, waiting = self._schedule, deque[range]()
+        for number, rows in enumerate(schedule.waves):
+            self._rewrite(schedule.list_rewriting(rows))
+            waiting.append(rows)
+            while waiting and self._is_rewritten(waiting[0]):
+                self._guess(schedule.list_guessing, waiting.popleft())
+            if number == 0:
+                self._rewrite(schedule.list_own())
+        self._finish()
+        while waiting and self._is_rewritten(waiting[0]):  # other parts may have done their share
+            self._guess(schedule.list_guessing, waiting.popleft())
+        self._finish()
+        if not waiting and not schedule.list_own():
+            self._guess(schedule.list_learning, range(len(schedule.job.plan)))
+            self._finish()
 
-    def _open(self, epsilon: Nominal) -> tuple[Any, str]:
-        definition = self._job.rewrites_at(epsilon)
-        return definition.folder, definition.check()
+    def _is_rewritten(self, rows: range) -> bool:
+        """Return whether all rewrites of a wave are there; nobody guesses on it before."""
+        if self._part is not None:
+            self._listing.read()
+        return not self._schedule.list_rewriting(rows)
 
-    def _feed(self) -> None:
-        """Give the engine what it has room for: attacks whose rows are ready, or else the next rows."""
-        while self._engine.has_room:
-            unit = self._take_ready() or self._take_next()
-            if unit is None:
-                return
-            self._submit(unit)
+    def _guess(self, find: Callable[[range], list[GuessStep]], rows: range) -> None:
+        """Let attacks guess what they have yet to guess, or have guessed from what is not there any more."""
+        self._schedule.look_again()
+        outdated = self._schedule.find_outdated(rows) if self._part is None else []
+        if outdated:
+            self.remade += len(outdated)
+            self._listing.drop(outdated)
+            self._schedule.look_again()
+        self._guessing += self._choose(find(rows))
 
-    def _take_next(self) -> Unit | None:
-        """Return the next unit, or the one of an attack apart if rows before it lack nothing else."""
-        for rows, unit in self._units:
-            if unit is not None:
-                return unit
-            self._release(rows)
-            ready = self._take_ready()
-            if ready is not None:
-                return ready
-        return None
+    def _rewrite(self, steps: Sequence[RewriteStep]) -> None:
+        """Do some steps; what can be guessed is guessed before and beside them."""
+        left = deque(self._choose(steps))
+        self.has_rewritten |= any(not step.is_own for step in left)
+        wanted = set(left)
+        while left or wanted & self._flying:
+            self._submit(left)
+            self._take()
 
-    def _submit(self, unit: Unit) -> None:
-        ticket = next(_TICKETS)
-        if self._folder is not None:
-            unit = self._folder.fill(unit)
-        self.has_rewritten |= any(rewriting.lacking.any() for rewriting in unit.rewriting)
-        self._flying[ticket] = unit
-        self._engine.submit(ticket, unit)
+    def _finish(self) -> None:
+        """Wait until everything is done."""
+        while self._guessing or self._flying:
+            self._submit(deque())
+            self._take()
 
-    def _guesses_apart(self, attack: str) -> bool:
-        """Return whether an attack guesses in units of its own.
+    def _submit(self, rewriting: deque[RewriteStep]) -> None:
+        """Give the engine what it has room for."""
+        while self._engine.has_room and (self._guessing or rewriting):
+            step = self._guessing.popleft() if self._guessing else rewriting.popleft()
+            self._flying.add(step)
+            self._engine.submit(step)
 
-        One that is shown latents which no table keeps guesses where they are, whatever else it needs.
-        """
-        job, plugins = self._job, self._audit.plugins
-        prepared, mechanism = job.attacks[attack], plugins[job.reference.identity]
-        if job.sees_latents(attack) and not job.keeps_latents:
-            return False
-        calls_out = find_callee(mechanism) is not None
-        stays = calls_out and not isinstance(mechanism, CallsUserCode)
-        return (
-            attack in job.stretches
-            or prepared.own_rewrites > 0
-            or find_callee(plugins[prepared.reference.identity], job.candidates) is not None
-            or stays
-            or (prepared.knows_mechanism and calls_out)
-        )
+    def _take(self) -> None:
+        """List what is done."""
+        for step, made in self._engine.finished():
+            if step not in self._flying:  # of a run that was stopped
+                continue
+            self._flying.discard(step)
+            source = self._listing.digest_of(step.sources) if isinstance(step, GuessStep) else ""
+            self._listing.add([replace(one, source=source) for one in made])
+            what = step.title if isinstance(step, GuessStep) else "rewriting"
+            self._meter.advance(f"{self._schedule.job.label}: {what}", len(step))
 
-    def _release(self, rows: range) -> None:
-        """Let the attacks apart guess some rows, whose rewrites are all there."""
-        for epsilon in self._job.epsilons:
-            for attack in sorted(self._apart):
-                if attack in self._job.stretches:
-                    self._learners.setdefault((epsilon, attack), deque()).append(rows)
-                else:
-                    self._ready.append((rows, epsilon, attack))
-
-    def _take_ready(self) -> Unit | None:
-        """Return the next unit of an attack apart for which everything is there, if there is any.
-
-        What is learnt is learnt for one attack and epsilon: all of its rows come before those of another.
-        """
-        while self._ready:
-            rows, epsilon, attack = self._ready.popleft()
-            unit = self._backlog.make_unit(self._audit, rows, [attack], [epsilon])
-            if unit is not None:
-                return unit
-        for (epsilon, attack), waiting in self._learners.items() if not self._backlog.own_left else ():
-            while waiting:
-                unit = self._backlog.make_unit(self._audit, waiting.popleft(), [attack], [epsilon])
-                if unit is not None:
-                    return unit
-        return None
-
-    def _take(self, ticket: int, unit: Unit, result: Result) -> None:
-        if isinstance(result, tuple):
-            self._place(unit, result)
-            return
-        if not isinstance(result, Finished | Interrupted):
-            raise ContractError(f"The engine {type(self._engine).__name__} returned another work's result.")
-        del self._flying[ticket]
-        rest = self._backlog.make_rest(self._audit, unit) if isinstance(result, Interrupted) else None
-        if rest is not None:
-            self._submit(rest)
-        elif len(unit.plan) and not {guessing.attack for guessing in unit.guessing} & self._apart:
-            self._release(range(unit.start, unit.stop))
-        if isinstance(result, Finished) and result.differing:
-            self._audit.note_latents(self._job.label, LeftOut(), result.differing)
-
-    def _place(self, unit: Unit, parts: Parts) -> None:
-        """Write parts that were made together, and count them then: nothing of them is made twice."""
-        for part in parts:
-            self._backlog.place(unit, part)
-        for attack in dict.fromkeys(part.attack for part in parts):
-            size = sum(part.size for part in parts if part.attack == attack)
-            self._meter.advance(f"{self._job.label}: {attack or 'rewriting'}", size)
+    def _choose(self, steps: Iterable[S]) -> list[S]:
+        """Return the steps that are this part's."""
+        part = self._part
+        return [step for step in steps if part is None or step.turn % part.of == part.number - 1]

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tedaudit import api
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.execution.engines.opening import Wanted
+from tedaudit.execution.engines import Wanted
 from tedaudit.execution.runner import Progress
 from tedaudit.reports.section import Section
 from tedaudit.results.findings import AuditResult
@@ -219,7 +219,6 @@ class Workspace:
     root: Path
     progress: Progress | None = None
     engine: Wanted | None = None  # does the model work; by default this process does
-    work: Path | None = None  # a folder with rewrites that were made elsewhere
 
     def folder(self, corpus: Any, trials: int) -> Path:
         """Return the run directory that all experiments with a corpus and a number of trials share."""
@@ -238,7 +237,7 @@ class Workspace:
         name, folder = corpus_name(corpus), self.folder(corpus, settings["trials"])
         spec = parse_spec({**settings, "corpus": corpus, "name": name, "out": str(folder)})
         announce = None if self.progress else lambda _: None  # quiet
-        result = api.run(spec, self.engine, self.progress, page=False, announce=announce, work=self.work)
+        result = api.run(spec, self.engine, self.progress, page=False, announce=announce)
         return _select_own(result, spec)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tedaudit.execution.calls import describe_calls
@@ -46,7 +45,6 @@ def plan_audit(
     *,
     ceiling: float | None = None,
     success: float | None = None,
-    work: Path | None = None,
     beyond: Beyond | None = None,
 ) -> Forecast:
     """Return what an audit would take and could show, without running it.
@@ -54,12 +52,12 @@ def plan_audit(
     `spec` is what `tedaudit.run` takes. `ceiling` asks for the trials with which eps_emp can be that large,
     `success` for those in which an attack that is right so often is told from the claim. Nothing is
     rewritten and nobody guesses; an encoder reads the texts if candidates are drawn by it. What the run
-    directory or the folder `work` holds already is not counted. Nothing is written to either.
+    directory holds already is not counted, and nothing is written to it.
     """
     checked = foresee_folder(spec if isinstance(spec, AuditSpec) else parse_spec(spec))
     goals, more = Goals(ceiling, success), beyond or Beyond()
     audit = prepare(checked)
-    counted, outlook = count_work(audit, work), make_outlook(audit)
+    counted, outlook = count_work(audit), make_outlook(audit)
     prospects, family = outlook.foresee(goals), outlook.family
     limit = None
     if more.limit is not None:

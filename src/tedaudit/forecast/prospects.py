@@ -14,7 +14,7 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.estimators import Choices, epsilon_from_success, find_estimator
 from tedaudit.estimators.multiplicity import look_error
-from tedaudit.execution.backlog import open_backlogs
+from tedaudit.execution.schedule import open_schedules
 from tedaudit.nominal import Nominal
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.planner import Seen
@@ -139,7 +139,7 @@ def make_outlook(audit: PreparedAudit) -> Outlook:
     look = Look()
     if audit.store.exists():
         others = list(_read_others(audit, set(settings)))
-        is_more = any(rows for backlog in open_backlogs(audit.jobs) for _, _, rows in backlog.count_gaps())
+        is_more = any(rows for schedule in open_schedules(audit) for _, _, rows in schedule.count_gaps())
         look = Look(len(earlier_looks(audit.store)) + 1) if is_more else find_look(audit.store)
     rows = (*(row for _, row, _ in planned), *others)
     family = Family(audit.spec.alpha, rows, replace(look, noted=True))

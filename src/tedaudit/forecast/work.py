@@ -6,14 +6,12 @@ encoders are upper limits: most attacks are not given failed rewrites, and equal
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from tedaudit.errors import SpecError
 from tedaudit.estimators import find_estimator
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
-from tedaudit.execution.backlog import Backlog, count_own, count_practice, count_rewrites, open_backlogs
-from tedaudit.execution.work_folder import count_waiting
+from tedaudit.execution.schedule import Schedule, count_left, open_schedules
 from tedaudit.plugins.abilities import Prepares, Resamples, UsesModels
 from tedaudit.preparing.jobs import Job, PreparedAttack
 from tedaudit.preparing.preparation import PreparedAudit
@@ -78,32 +76,26 @@ class Work:
         return [part for part in self.guessing if part.label == label]
 
 
-def count_work(audit: PreparedAudit, folder: Path | None = None) -> Work:
-    """Return what is left to do; rewrites that lie in a folder of work are not counted."""
-    all_backlogs, by_label = open_backlogs(audit.jobs), dict[str, list[Backlog]]()
-    for backlog in all_backlogs:
-        by_label.setdefault(backlog.job.label, []).append(backlog)
-    waiting = None if folder is None or not folder.is_dir() else count_waiting(audit, folder)
+def count_work(audit: PreparedAudit) -> Work:
+    """Return what is left to do."""
+    schedules, by_label = open_schedules(audit), dict[str, list[Schedule]]()
+    for schedule in schedules:
+        by_label.setdefault(schedule.job.label, []).append(schedule)
     rewriting = []
-    for label, backlogs in by_label.items():
-        audited, repeats = count_rewrites(backlogs)
-        own = count_own(backlogs)
-        if waiting is not None:
-            audited, own = waiting[label]
-        if folder is not None:
-            repeats = 0  # what another machine returned is not compared with itself
-        rewriting.append(Rewriting(label, audited, own, count_practice(backlogs), repeats))
-    guessing = [part for backlog in all_backlogs for part in _count_guessing(backlog, audit)]
+    for label, own in by_label.items():
+        left = count_left(own)
+        rewriting.append(Rewriting(label, left.rewrites, left.own, left.practice, left.repeats))
+    guessing = [part for schedule in schedules for part in _count_guessing(schedule, audit)]
     preparing = {part.attack for part in guessing if part.encoded}
     sets = 0 if audit.spec.encoder == _WORDS else audit.embedded
     return Work(tuple(rewriting), tuple(guessing), sets, len(preparing) * len(audit.corpus.texts))
 
 
-def _count_guessing(backlog: Backlog, audit: PreparedAudit) -> list[Guessing]:
+def _count_guessing(schedule: Schedule, audit: PreparedAudit) -> list[Guessing]:
     gaps: dict[str, list[int]] = {}
-    for _, attack, rows in backlog.count_gaps():
+    for _, attack, rows in schedule.count_gaps():
         gaps.setdefault(attack, []).append(rows)
-    return [_describe(backlog.job, attack, rows, audit) for attack, rows in gaps.items()]
+    return [_describe(schedule.job, attack, rows, audit) for attack, rows in gaps.items()]
 
 
 def _describe(job: Job, attack: str, gaps: Sequence[int], audit: PreparedAudit) -> Guessing:

@@ -189,32 +189,41 @@ class Latent(ABC):
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Encode each distinct text once or twice, add each draw's noise, decode in batches."""
-        batch = Draws.of(draws)
-        names = list(zip(batch.texts, key_numbers(batch.keys), batch.epsilons.tolist(), strict=True))
+        asked = list_requests(draws)
         place: dict[Request, int] = {}
         parts = []
-        for block in self._split_into_blocks(set(names)):
-            for requests, latents in self._draw_latents(block):
-                tokens = self._run_decoder(latents, [text for text, _, _ in requests])
-                decoded = decode_all(self._load_checkpoint().tokenizer, tokens)
-                outputs = [self._write(text) for text in decoded]
-                released = latents.cpu().numpy()
-                parts.append(Rewrites.from_texts(outputs, tokens=tokens, latents=released, units=1))
-                place |= {request: len(place) + i for i, request in enumerate(requests)}
-        return Rewrites.join(parts)[[place[name] for name in names]]
+        for requests, latents in self._draw_latents(set(asked)):
+            tokens = self._run_decoder(latents, [text for text, _, _ in requests])
+            decoded = decode_all(self._load_checkpoint().tokenizer, tokens)
+            outputs = [self._write(text) for text in decoded]
+            released = latents.cpu().numpy()
+            parts.append(Rewrites.from_texts(outputs, tokens=tokens, latents=released, units=1))
+            place |= {request: len(place) + i for i, request in enumerate(requests)}
+        return Rewrites.join(parts)[[place[request] for request in asked]]
 
-    def _draw_latents(self, block: Sequence[Request]) -> Iterator[tuple[list[Request], Tensor]]:
+    def latents(self, draws: Sequence[Draw]) -> Ragged:
+        """Return the latents that `rewrite` releases, and decode none; on a CPU to the bit in any batch."""
+        asked = list_requests(draws)
+        place: dict[Request, int] = {}
+        parts = [Ragged.absent(0, np.float32)]
+        for requests, latents in self._draw_latents(set(asked)):
+            parts.append(Ragged.from_matrix(latents.cpu().numpy()))
+            place |= {request: len(place) + i for i, request in enumerate(requests)}
+        return Ragged.join(parts).take([place[request] for request in asked])
+
+    def _draw_latents(self, wanted: set[Request]) -> Iterator[tuple[list[Request], Tensor]]:
         """Yield requests whose latents have one length, and the latents that they release."""
         import torch
 
-        for texts, clean in self._encode_alike(list(dict.fromkeys(text for text, _, _ in block))):
-            row = {text: i for i, text in enumerate(texts)}
-            requests = [request for request in block if request[0] in row]
-            latents = clean[torch.tensor([row[text] for text, _, _ in requests], device=clean.device)]
-            step = max(1, _CELLS // latents.shape[1])
-            for start in range(0, len(requests), step):
-                self._add_noise(latents[start : start + step], requests[start : start + step])
-            yield requests, latents
+        for block in self._split_into_blocks(wanted):
+            for texts, clean in self._encode_alike(list(dict.fromkeys(text for text, _, _ in block))):
+                row = {text: i for i, text in enumerate(texts)}
+                requests = [request for request in block if request[0] in row]
+                latents = clean[torch.tensor([row[text] for text, _, _ in requests], device=clean.device)]
+                step = max(1, _CELLS // latents.shape[1])
+                for start in range(0, len(requests), step):
+                    self._add_noise(latents[start : start + step], requests[start : start + step])
+                yield requests, latents
 
     def _add_noise(self, latents: Tensor, requests: Sequence[Request]) -> None:
         """Add each request's noise to its latent, in place; repeated if it is longer than the noise."""
@@ -382,6 +391,12 @@ class Latent(ABC):
         if self._makes_noise_there():
             return make_normals(keys, size, device=home)
         return torch.from_numpy(normals(keys, size)).to(home)
+
+
+def list_requests(draws: Sequence[Draw]) -> list[Request]:
+    """Return what a latent is made of, for each draw."""
+    batch = Draws.of(draws)
+    return list(zip(batch.texts, key_numbers(batch.keys), batch.epsilons.tolist(), strict=True))
 
 
 # --- Clipping where the model runs: bounds hold after rounding too, and a CPU gets numpy's numbers.

@@ -6,9 +6,10 @@ from typing import Any, Protocol, get_args, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.batches.columns import Ragged
 from tedaudit.batches.guesses import PairLosses, TextLikelihoods
 from tedaudit.batches.own import OwnRewrites
-from tedaudit.types import Array, Callee, Floats, InputLimit, Knows, ModelUse, Note
+from tedaudit.types import Array, Callee, Draw, Floats, InputLimit, Knows, ModelUse, Note
 
 _PUBLISHED = frozenset({"text", "error"})  # the parts of a rewrite that everybody sees
 
@@ -116,6 +117,18 @@ class HasLatent(Protocol):
 
     def log_density(self, latent: Array, latents: Sequence[Array] | Array, epsilon: float) -> Floats:
         """Return the log density of a released vector around each of these; -inf if it cannot be."""
+        ...
+
+
+@runtime_checkable
+class MakesLatents(Protocol):
+    """A mechanism that makes the latents of its rewrites without decoding any: none need be stored."""
+
+    def latents(self, draws: Sequence[Draw]) -> Ragged:
+        """Return what `rewrite` gives these draws as latents, as float32, to the bit and in any batch.
+
+        Missing where a rewrite has none, as one that failed.
+        """
         ...
 
 
@@ -251,6 +264,11 @@ def knows_texts(mechanism: Any) -> bool:
     """Return whether a mechanism knows how probable its own texts are, or has a score in its place."""
     others = ("log_likelihood", "log_likelihoods", "rewrite")
     return isinstance(mechanism, HasTextLikelihood) and _is_own(mechanism, "text_log_likelihood", others)
+
+
+def makes_latents(mechanism: Any) -> bool:
+    """Return whether a mechanism makes the latents of its own rewrites without decoding them."""
+    return isinstance(mechanism, MakesLatents) and _is_own(mechanism, "latents", ("rewrite",))
 
 
 def _belongs_to_likelihood(mechanism: Any, name: str) -> bool:
@@ -406,3 +424,8 @@ class BringsRows(BringsTexts, Protocol):
     def rows(self) -> tuple[Sequence[str], Mapping[str, Sequence[Any]]]:
         """Return the text of every row, repeats too, and the columns by name, with a value for each row."""
         ...
+
+
+def find_callee(plugin: Any, candidates: int = 0) -> Callee | None:
+    """Return what a plug-in calls outside of tedaudit, if it says so."""
+    return plugin.callee(candidates) if isinstance(plugin, CallsOut) else None

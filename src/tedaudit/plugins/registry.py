@@ -9,6 +9,7 @@ the import path.
 import importlib
 import importlib.metadata
 import inspect
+import json
 import pkgutil
 import sys
 import types
@@ -365,3 +366,17 @@ def _find_change(folder: str) -> int:
         return Path(folder).stat().st_mtime_ns
     except (OSError, ValueError):
         return 0
+
+
+def explain_difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """Return what differs between a plug-in of another place and ours, with both values; "" if nothing."""
+    spelled = [
+        {name: json.dumps(known[name], sort_keys=True, default=str) for name in known}
+        for known in (there, here)
+    ]
+    differing = [
+        f"{name}: {' there, '.join(quote(known.get(name, '(nothing)')) for known in (there, here))} here"
+        for name in sorted({*there, *here})
+        if spelled[0].get(name) != spelled[1].get(name)
+    ]
+    return "; ".join(differing)

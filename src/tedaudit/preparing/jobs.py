@@ -3,13 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import OwnRewrites
 from tedaudit.estimators.likelihood_check import LIKELIHOODS
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import OWN, number_rows
@@ -18,7 +16,6 @@ from tedaudit.plugins.registry import Reference
 from tedaudit.preparing.planner import PlannedTrials, Seen
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableDefinition
 from tedaudit.types import Card, Claim, Corpus, Knows, Plan, Split
 
@@ -87,17 +84,6 @@ class Stretch:
     def total(self) -> int:
         """How many own rewrites there are in all."""
         return int(self.numbers.sum())
-
-    def wanted(self) -> tuple[Positions, Positions]:
-        """Return text and replicate of every own rewrite, by text."""
-        return list_replicates(self.numbers)
-
-    def fetch(self, table: RewriteTable, pool: Sequence[str], sees: Sequence[str]) -> OwnRewrites:
-        """Return the own rewrites, cut down to what an attack may see of them, without latents."""
-        text, replicate = self.wanted()
-        shown = [part for part in sees if part != "latent"]
-        rewrites = table.fetch(text, replicate, shown).reveal(shown)
-        return OwnRewrites(pool, text.astype(np.int32), rewrites)
 
 
 def share_out(planned: PlannedTrials, pool: int, attack: Resamples, seed: int) -> tuple[Stretch, ...]:
@@ -178,6 +164,10 @@ class Job:
     is_numbered: bool = False  # whether it has rewrites already and makes no others
     noise: str = ""  # where the mechanism makes its noise, if it says so
     scoring: Mapping[str, Any] = field(default_factory=dict)  # settings of what it tells of published texts
+    rows_per_trial: int = 1
+    calls_out: bool = False  # whether it calls a function, a program or a server
+    makes_latents: bool = False  # whether it makes the latents of draws again, so that no table keeps them
+    asking: frozenset[str] = frozenset()  # attacks that call a server, or a mechanism that calls out
 
     @property
     def plan(self) -> Plan:
@@ -203,19 +193,6 @@ class Job:
     def epsilons(self) -> list[Nominal]:
         """The epsilons of this mechanism."""
         return list(self.claims)
-
-    @property
-    def keeps_latents(self) -> bool:
-        """Whether tables keep latents of any size.
-
-        A mechanism must say that it has latents, so that few of them are in memory at a time; and an attack
-        that waits for own rewrites sees them long after they were released.
-        """
-        return not self.bulky or any(self.sees_latents(attack) for attack in self.stretches)
-
-    def sees_latents(self, attack: str) -> bool:
-        """Return whether an attack sees latents."""
-        return "latent" in self.attacks[attack].card.sees
 
     def rewrites_at(self, epsilon: Nominal) -> TableDefinition:
         """Return the table of rewrites at an epsilon."""
@@ -244,12 +221,6 @@ class Job:
     def stretch_of(self, attack: str, row: int) -> Stretch | None:
         """Return the stretch of a row for an attack; None if it is given no own rewrites."""
         return next((s for s in self.stretches.get(attack, ()) if row < s.stop), None)
-
-    def split_by_stretch(self, attack: str, rows: range) -> list[range]:
-        """Return rows in parts of one stretch each, for an attack that is given own rewrites."""
-        inside = [s.stop for s in self.stretches.get(attack, ()) if rows.start < s.stop < rows.stop]
-        ends = [rows.start, *inside, rows.stop]
-        return [range(start, stop) for start, stop in pairwise(ends)]
 
     def guesses_at(self, epsilon: Nominal, attack: str) -> TableDefinition:
         """Return the table of guesses of an attack at an epsilon."""
@@ -298,6 +269,15 @@ class Job:
                 self.guesses_at(epsilon, attack).check()
                 for seen in self.planned.series:
                     self.seen_at(epsilon, attack, seen).check()
+
+    def claim_tables(self) -> None:
+        """Describe the tables that are new."""
+        for _, table in self.own_tables():
+            table.claim()
+        for epsilon in self.epsilons:
+            self.rewrites_at(epsilon).claim()
+            for attack in self.attacks:
+                self.guesses_at(epsilon, attack).claim()
 
     def _about(self, epsilon: Nominal) -> dict[str, Any]:
         claim = self.claims[epsilon]

@@ -5,7 +5,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -27,7 +27,9 @@ from tedaudit.plugins.abilities import (
     Practises,
     Resamples,
     WritesOnce,
+    find_callee,
     find_knowledge,
+    makes_latents,
 )
 from tedaudit.plugins.registry import (
     Reference,
@@ -40,13 +42,20 @@ from tedaudit.plugins.registry import (
     is_standard,
     model_uses,
 )
-from tedaudit.preparing.jobs import Job, PreparedAttack, choose_practice, list_asked, share_out
+from tedaudit.preparing.history import Wave, extend_history, parse_history
+from tedaudit.preparing.jobs import (
+    Job,
+    PracticeTexts,
+    PreparedAttack,
+    choose_practice,
+    list_asked,
+    share_out,
+)
 from tedaudit.preparing.planner import Planner
 from tedaudit.spec.model import ORIGINALS, AuditSpec, MechanismSpec, PluginSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.looks import earlier_looks, note_look
 from tedaudit.store.missing import note_asked
-from tedaudit.store.rewrites import LeftOut
 from tedaudit.text.characters import format_share, measure_scripts
 from tedaudit.types import Corpus, Mechanism
 from tedaudit.version import __version__
@@ -62,6 +71,8 @@ class PreparedAudit:
     seen: bytes  # the manifest that this was checked against
     plans: Mapping[str, dict[str, Any]]  # what the manifest says of each plan
     jobs: Sequence[Job]
+    history: Sequence[Wave]
+    practice: PracticeTexts
     plugins: Mapping[str, Any]  # built already, by the identity of their reference
     models: Sequence[dict[str, str]] = ()  # which checkpoints are behind the results
     embedded: int = 0  # texts that were embedded to draw candidate sets
@@ -104,22 +115,11 @@ class PreparedAudit:
         manifest = self.store.manifest()
         self.store.write_manifest({**manifest, "likelihoods": [*manifest.get("likelihoods", []), dict(told)]})
 
-    def note_elsewhere(self, identity: str, files: int, unrepeated: int) -> None:
-        """Note how many files of rewrites came from elsewhere, and how many of them were not repeated."""
-        manifest, told = self.store.manifest(), {"files": files, "unrepeated": unrepeated}
-        labels = [job.label for job in self.jobs if job.reference.identity == identity]
-        known = {**manifest.get("elsewhere", {}), **dict.fromkeys(labels, told)}
-        self.store.write_manifest({**manifest, "elsewhere": known})
-
-    def note_latents(self, label: str, left_out: LeftOut, differing: int = 0) -> None:
-        """Note how many latents of a mechanism were not kept, or how many draws gave another text again."""
+    def note_remade(self, label: str, files: int) -> None:
+        """Note that guesses are made again, because the rewrites that they were made from are others now."""
         manifest = self.store.manifest()
-        known = manifest.get("latents", {}).get(label, {"not_kept": 0, "bytes": 0, "differing": 0})
-        told = {**known, "differing": known["differing"] + differing}
-        if left_out.rows:
-            told |= {"not_kept": left_out.rows, "bytes": round(left_out.size / left_out.rows)}
-        if told != known:
-            self.store.write_manifest({**manifest, "latents": {**manifest.get("latents", {}), label: told}})
+        known = manifest.get("remade", {})
+        self.store.write_manifest({**manifest, "remade": {**known, label: known.get(label, 0) + files}})
 
     def _write_manifest(self, plans: Mapping[str, Any], old_models: Sequence[Mapping[str, str]]) -> None:
         users = {(model["used_by"], model["part"]) for model in self.models}
@@ -145,11 +145,12 @@ class PreparedAudit:
                 "script_notes": list(self.script_notes),
                 "cautions": _drop_empty({**kept.get("cautions", {}), **self.cautions}),
                 "repeats": kept.get("repeats", {}),
-                **{name: kept[name] for name in ("latents", "likelihoods", "elsewhere") if name in kept},
+                **{name: kept[name] for name in ("likelihoods", "remade") if name in kept},
                 "cards": {
                     kinds: {**kept.get("cards", {}).get(kinds, {}), **own}
                     for kinds, own in self.cards.items()
                 },
+                "history": list(map(asdict, self.history)),
                 "tables": note_asked(self.store, list_asked(self.jobs)),
                 "machine": _machine(),
             }
@@ -200,6 +201,7 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
         claims = {epsilon: mechanism.claim(epsilon) for epsilon in grids[title]}
         known = determinants(mechanism)
         models += model_uses(title, mechanism, known)
+        calls_out = find_callee(mechanism) is not None
         shows_originals = title == ORIGINALS and any(plan.knows == "other" for plan in spec.plans)
         for plan_spec in spec.plans:
             if shows_originals and plan_spec.knows != "other":
@@ -217,7 +219,14 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
                     mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None, stretches,
                     isinstance(mechanism, WritesOnce),
                     mechanism.noise_source() if isinstance(mechanism, NamesNoise) else "",
-                    describe_scoring(mechanism))
+                    describe_scoring(mechanism),
+                    plan_spec.chosen_estimator.rows_per_trial * planned.rounds,
+                    calls_out, makes_latents(mechanism),
+                    frozenset(
+                        name for name in fitting[title]
+                        if find_callee(attackers[name], planned.candidates)
+                        or (calls_out and attacks[name].knows_mechanism)
+                    ))
             )  # fmt: skip
     for job in jobs:
         job.check_tables()
@@ -243,6 +252,14 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
         seen,
         planner.infos,
         jobs,
+        extend_history(
+            parse_history([] if old is None else old["history"]),
+            jobs,
+            corpus.texts,
+            spec.block_size,
+            is_fixed=spec.block > 0,
+        ),
+        practice,
         built,
         models,
         planner.embedded,

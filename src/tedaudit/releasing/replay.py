@@ -1,25 +1,18 @@
 """Does one trial again: the same candidates, the same noise, the same guess, or says what differs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from tedaudit.batches import OwnRewrites, Ragged
 from tedaudit.errors import PluginError, RunDirectoryError, SpecError, join_names
 from tedaudit.estimators import find_estimator
-from tedaudit.execution.units import (
-    Guessing,
-    RewriteChunk,
-    ask,
-    read_persons,
-    restore_withheld,
-    withhold,
-)
-from tedaudit.execution.work import Bench
+from tedaudit.execution.bench import RewriteChunk
+from tedaudit.execution.schedule import Schedule, open_schedules
+from tedaudit.execution.steps import Worker, open_worker
 from tedaudit.nominal import Nominal
-from tedaudit.plans.trials import Wanted, make_draws, number_draws, tie_keys
+from tedaudit.plans.trials import Wanted, make_draws, number_draws
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare, restore_audit
 from tedaudit.store.directory import RunDirectory
@@ -73,8 +66,8 @@ def replay(run: RunDirectory, trial: int, only: Mapping[str, str]) -> list[Repla
             "that was handed over in Python is known to that process only: audit it by its name, such as "
             "py:package.module:name, to replay its trials."
         ) from error
-    bench = Bench(spec.batch_size)
-    bench.adopt(audit.plugins)
+    worker = open_worker(audit)
+    schedules = {(one.job.label, one.job.plan_name): one for one in open_schedules(audit)}
     replayed = []
     for job, epsilon, attack in _choose(audit, only):
         rows_per_trial = find_estimator(plans[job.plan_name]["estimator"]).rows_per_trial * job.planned.rounds
@@ -82,7 +75,9 @@ def replay(run: RunDirectory, trial: int, only: Mapping[str, str]) -> list[Repla
             last = len(job.plan) // rows_per_trial - 1
             raise SpecError(f"There is no trial {trial}; plan '{job.plan_name}' has 0 to {last}.")
         rows = range(trial * rows_per_trial, (trial + 1) * rows_per_trial)
-        replayed += [_replay_row(job, epsilon, attack, row, audit, bench) for row in rows]
+        replayed += [
+            _replay_row(schedules[job.label, job.plan_name], epsilon, attack, row, worker) for row in rows
+        ]
     return replayed
 
 
@@ -107,48 +102,23 @@ def _choose(audit: PreparedAudit, only: Mapping[str, str]) -> list[tuple[Job, No
     return chosen
 
 
-def _replay_row(
-    job: Job, epsilon: Nominal, attack: str, row: int, audit: PreparedAudit, bench: Bench
-) -> Replayed:
+def _replay_row(schedule: Schedule, epsilon: Nominal, attack: str, row: int, worker: Worker) -> Replayed:
+    job, texts = schedule.job, worker.shared.texts
     table = job.guesses_at(epsilon, attack)
     choices = GuessTable(table.folder, table.check()).read(["choice"], row + 1)["choice"]
     if len(choices) <= row:
         raise SpecError(f"Row {row} of plan '{job.plan_name}' has not been done yet; finish the run first.")
-    texts, plan = audit.corpus.texts, job.plan.rows(row, row + 1)
-    table = job.rewrites_at(epsilon)
-    rewrites = RewriteTable(table.folder, table.check())
+    step = schedule.make_guessing(epsilon, attack, range(row, row + 1), job.stretch_of(attack, row))
+    plan = step.plan
     wanted = Wanted(plan.source, plan.replicate, np.array([float(epsilon)]))
-    draws = number_draws(texts, wanted) if job.is_numbered else make_draws(texts, wanted, audit.spec.seed)
-    again = bench.perform(RewriteChunk(job.reference, draws))
-    outputs = rewrites.fetch(plan.source, plan.replicate)
-    if rewrites.lacks_latent(plan.source, plan.replicate).any():
-        numbers = again.latents.values.astype(np.float32)  # as the attack was given them
-        latents = Ragged(numbers, again.latents.offsets, again.latents.missing)
-        outputs = replace(outputs, latents=latents)
-    prepared = job.attacks[attack]
-    guessing = Guessing(
-        attack, prepared.reference, tuple(prepared.card.sees), epsilon, ((row, row + 1),),
-        knows_mechanism=prepared.knows_mechanism,
-        practice=job.practice.texts if prepared.own_rewrites else (),
-        own=_fetch_own(job, epsilon, attack, row, audit),
-    )  # fmt: skip
-    keys = tie_keys(audit.spec.seed, job.plan_name, attack, range(row, row + 1))
-    guessed = bench.perform(ask(guessing, outputs, plan, texts, keys, job.reference))
-    whole = restore_withheld(guessed, withhold(guessing.sees, outputs.failed), job.candidates)
-    guess = read_persons(whole, plan.known, averages=prepared.is_likelihood)[0]
+    draws = number_draws(texts, wanted) if job.is_numbered else make_draws(texts, wanted, step.seed)
+    again = worker.bench.perform(RewriteChunk(job.reference, draws))
+    guesses = worker.answer(step)[0]
+    rewrites = job.rewrites_at(epsilon)
+    stored = RewriteTable(rewrites.folder, rewrites.check()).fetch(plan.source, plan.replicate)
     positions = range(len(texts)) if plan.candidates is None else plan.candidates[0].tolist()
     choice, secret = int(choices[row]), int(plan.secret[0])
     return Replayed(
         job.plan_name, job.label, epsilon, attack, row, tuple(texts[i] for i in positions), tuple(positions),
-        secret, outputs[0], again[0], tuple(guess.scores.tolist()), choice, choice == secret,
+        secret, stored[0], again[0], tuple(guesses[0].scores.tolist()), choice, choice == secret,
     )  # fmt: skip
-
-
-def _fetch_own(job: Job, epsilon: Nominal, attack: str, row: int, audit: PreparedAudit) -> OwnRewrites | None:
-    """Return the own rewrites that the attack was given for a row, as they are stored."""
-    stretch = job.stretch_of(attack, row)
-    if stretch is None:
-        return None
-    definition = job.own_rewrites_at(epsilon)
-    table = RewriteTable(definition.folder, definition.check())
-    return stretch.fetch(table, audit.corpus.texts, job.attacks[attack].card.sees)

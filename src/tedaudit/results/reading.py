@@ -17,9 +17,8 @@ from tedaudit.results.row import Certain, Row
 from tedaudit.results.run_notes import (
     note_contradictions,
     note_copies,
-    note_elsewhere,
-    note_latents,
     note_practice,
+    note_remade,
     note_repeats,
     note_resampling,
     note_violated_below,
@@ -88,7 +87,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     notes = [describe_missing(missing)] if missing else []
     notes += [*manifest["corpus"]["notes"], *_plan_notes(manifest)]
     notes += chain(manifest.get("script_notes", []), *manifest.get("cautions", {}).values())
-    notes += [*note_repeats(manifest), *note_elsewhere(manifest), *note_latents(manifest)]
+    notes += [*note_repeats(manifest), *note_remade(manifest)]
     notes += [*note_copies(run, manifest), *note_practice(table.about for table in tables)]
     notes += note_resampling((table.about, table.own_rewrites) for table in tables)
     notes += note_contradictions(findings)

@@ -95,32 +95,13 @@ def note_repeats(manifest: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
-def note_elsewhere(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which mechanisms rewrote on another machine, and what of it was made again here."""
-    for label, found in manifest.get("elsewhere", {}).items():
-        made = f"{label}: rewrites come from {found['files']:,} files of work that were done elsewhere"
-        if not found["unrepeated"]:
-            yield f"{made}; up to eight draws of each were made again here"
-        else:
-            yield (
-                f"{made}; {found['unrepeated']:,} of these were not repeated here, so that this run vouches "
-                "for them no more than whoever did the work"
-            )
-
-
-def note_latents(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield of which mechanisms latents were not kept, and what became of draws that were made again."""
-    for label, found in manifest.get("latents", {}).items():
-        if found["not_kept"]:
-            yield (
-                f"{label}: the latents of {found['not_kept']:,} rewrites, {found['bytes']:,} bytes each, "
-                "were not kept; for an attack on latents that is added later these rewrites are made again"
-            )
-        if found["differing"]:
-            yield (
-                f"{label}: {found['differing']:,} rewrites gave another text than the stored one when they "
-                "were made again for their latent: attacks saw the latent of another release of the same text"
-            )
+def note_remade(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which mechanisms gave other rewrites when lost ones were made again."""
+    for label, files in manifest.get("remade", {}).items():
+        yield (
+            f"{label}: rewrites were lost, and others came out when they were made again; the guesses on the "
+            f"old ones ({files:,} files) were made again, which is another look if results had been seen"
+        )
 
 
 def note_violated_below(findings: Sequence[Finding], family: Family) -> Iterator[str]:

@@ -47,6 +47,9 @@ class RunDirectory:
         self._manifest: dict[str, Any] | None = None
         self._corpus: Corpus | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RunDirectory, (self.root,)  # what it has read stays in its process
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RunDirectory) and self.root == other.root
 
@@ -184,11 +187,15 @@ class RunDirectory:
         self.files.note_redaction(redacted=redacted)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes out while writing, and clear what a killed one left half-written."""
+    def locked(self, *, wait: bool = False) -> Iterator[None]:
+        """Keep other processes out while writing, and clear what a killed one left half-written.
+
+        Whoever waits is one of several that write, and clears nothing of the others.
+        """
         self.create()
-        with lock_folder(self.root):
-            clear_leftovers(self.root)
+        with lock_folder(self.root, wait=wait):
+            if not wait:
+                clear_leftovers(self.root)
             self._manifest = None  # another process may have written it
             yield
 

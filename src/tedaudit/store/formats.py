@@ -15,8 +15,8 @@ from tedaudit.store.files import write_atomically
 from tedaudit.store.shapes import misfit_of_manifest
 from tedaudit.text.characters import replace_surrogates
 
-FORMAT = 4
-_PARTS = ("name", "spec", "corpus", "plans", "looks", "models", "tables", "files")
+FORMAT = 5
+_PARTS = ("name", "spec", "corpus", "plans", "looks", "models", "tables", "files", "history")
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

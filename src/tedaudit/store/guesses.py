@@ -176,6 +176,12 @@ def name_rows(rows: range) -> str:
     return f"part-{rows.start:09d}-{rows.stop:09d}.parquet"
 
 
+def parse_rows(name: str) -> range:
+    """Return the rows that a file holds, by its name."""
+    start, stop = name.removeprefix("part-").removesuffix(".parquet").split("-")
+    return range(int(start), int(stop))
+
+
 def make_guesses_part(rows: range, judged: Judged, key: str) -> bytes:
     """Return the guesses of a run of rows as one part."""
     columns: dict[str, Any] = {

@@ -1,7 +1,6 @@
-"""Rewrites that lie in several parts, files or in memory, gathered in the order that is asked for."""
+"""Rewrites as columns of a file, and back: gathered out of several files in the order that is asked for."""
 
-import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import polars as pl
 from tedaudit.batches import Ragged, Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import number_rows
-from tedaudit.store.files import parse_frame, read_part
+from tedaudit.store.files import parse_frame
 from tedaudit.store.table_folder import from_lists, to_lists
 from tedaudit.text.characters import replace_surrogates
 
@@ -51,55 +50,33 @@ def _to_units(units: npt.NDArray[np.int64]) -> pl.Series:
     return cost if (units >= 0).all() else pl.select(pl.when(cost >= 0).then(cost)).to_series()
 
 
-class HeldParts:
-    """Parts of one table. A row that lies in several of them is that of the last one."""
+def gather_rewrites(
+    parts: Iterable[tuple[Path, bytes]],
+    key: str,
+    places: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+    columns: Sequence[str] = OPTIONAL,
+) -> Rewrites:
+    """Return the rewrites of these texts and replicates, in their order, out of the files that they are in.
 
-    def __init__(self, key: str) -> None:
-        self._key = key
-        self._parts: list[bytes | pl.DataFrame | tuple[Path, bytes]] = []
-
-    def add_file(self, path: Path, content: bytes = b"") -> None:
-        """Add the part in a file; its content if this process does not see the file."""
-        self._parts.append((path, content))
-
-    def add_content(self, content: bytes) -> None:
-        """Add a part that was made here, as its file will be."""
-        self._parts.append(content)
-
-    def add_rewrites(self, text: npt.ArrayLike, replicate: npt.ArrayLike, rewrites: Rewrites) -> None:
-        """Add rewrites as they are, whatever the table keeps of them."""
-        self._parts.append(frame_rewrites(text, replicate, rewrites))
-
-    def fetch(
-        self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], parts: Sequence[str] = OPTIONAL
-    ) -> Rewrites:
-        """Return rewrites in the order asked for; of units, tokens and latents only what is named."""
-        if not len(text):
-            return Rewrites.of([])
-        columns = [*_ALWAYS, *(name for name in OPTIONAL if name in parts)]
-        wanted, frames, keys = number_rows(text, replicate), [], []
-        ordered = np.sort(wanted)
-        for part in self._parts:
-            frame = self._read(part, columns)
-            held = number_rows(frame["text"].to_numpy(), frame["replicate"].to_numpy())
-            inside = ordered[np.minimum(np.searchsorted(ordered, held), len(ordered) - 1)] == held
-            frames.append(frame if inside.all() else frame.filter(pl.Series(inside)))
-            keys.append(held[inside])
-        known = np.concatenate([number_rows([], []), *keys])
-        order = np.argsort(known, kind="stable")
-        at = np.searchsorted(known[order], wanted, side="right") - 1
-        if not len(known) or (known[order][at] != wanted).any():
-            raise RunDirectoryError("Rewrites that should be there are not. Run the same command again.")
-        return _as_rewrites(_join(frames)[order[at]])
-
-    def _read(self, part: bytes | pl.DataFrame | tuple[Path, bytes], columns: Sequence[str]) -> pl.DataFrame:
-        if isinstance(part, pl.DataFrame):
-            return part.select(columns)
-        if isinstance(part, bytes):
-            return pl.read_parquet(io.BytesIO(part), columns=list(columns)).select(columns)
-        path, content = part
-        raw = content or read_part(path)
-        return parse_frame(path, raw, self._key, columns).select(columns)
+    Of units, tokens and latents only what `columns` names is read.
+    """
+    wanted = number_rows(*places)
+    if not len(wanted):
+        return Rewrites.of([])
+    read = [*_ALWAYS, *(name for name in OPTIONAL if name in columns)]
+    frames, keys, ordered = [], [], np.sort(wanted)
+    for path, raw in parts:
+        frame = parse_frame(path, raw, key, read).select(read)
+        held = number_rows(frame["text"].to_numpy(), frame["replicate"].to_numpy())
+        inside = ordered[np.minimum(np.searchsorted(ordered, held), len(ordered) - 1)] == held
+        frames.append(frame if inside.all() else frame.filter(pl.Series(inside)))
+        keys.append(held[inside])
+    known = np.concatenate([number_rows([], []), *keys])
+    order = np.argsort(known, kind="stable")
+    at = np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)
+    if not len(known) or (known[order][at] != wanted).any():
+        raise RunDirectoryError("Rewrites that should be there are not. Run the same command again.")
+    return _as_rewrites(_join(frames)[order[at]])
 
 
 def _join(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

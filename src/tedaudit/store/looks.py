@@ -36,7 +36,7 @@ def find_look(run: RunDirectory) -> Look:
     last = _find_last(looks)
     if _has_lost(run, rows):
         return Look(len(looks) + 1, noted=False, lost=True)
-    if last is not None and looks[last] == _describe_state(rows):
+    if last is not None and looks[last] == _describe_state(rows, run.manifest().get("remade", {})):
         return Look(last + 1, noted=True)
     return Look(len(looks) + 1, noted=False)
 
@@ -97,7 +97,7 @@ def note_look(run: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, Any]:
     for (plan, *_), count in rows.items():
         if plan in plans and count not in plans[plan]["looks"]:
             plans[plan]["looks"] = sorted([*plans[plan]["looks"], count])
-    state, last = _describe_state(rows), _find_last(looks)
+    state, last = _describe_state(rows, manifest.get("remade", {})), _find_last(looks)
     if last is None or looks[last] != state:
         looks.append(state)
     judged = {"/".join(("guesses", *table)): count for table, count in rows.items()}
@@ -123,8 +123,9 @@ def _find_last(looks: Sequence[str]) -> int | None:
     return next((i for i in range(len(looks) - 1, -1, -1) if not looks[i].startswith(_STUDY)), None)
 
 
-def _describe_state(rows: Mapping[tuple[str, ...], int]) -> str:
-    return key_of({"/".join(table): count for table, count in rows.items()})[:16]
+def _describe_state(rows: Mapping[tuple[str, ...], int], remade: Mapping[str, int]) -> str:
+    told: dict[str, Any] = {"/".join(table): count for table, count in rows.items()}
+    return key_of(told | ({"remade": remade} if remade else {}))[:16]
 
 
 def _complete_rows(run: RunDirectory) -> dict[tuple[str, ...], int]:

@@ -110,15 +110,15 @@ class _Repeats(_Part):
     seeded: StrictBool
 
 
-class _Latents(_Part):
-    not_kept: StrictInt
-    bytes: StrictInt
-    differing: StrictInt
+class _Wave(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
 
-
-class _Elsewhere(_Part):
-    files: StrictInt
-    unrepeated: StrictInt
+    label: FileName
+    plan: FileName
+    start: Annotated[StrictInt, Field(ge=0)]
+    stop: Annotated[StrictInt, Field(ge=0)]
+    size: Annotated[StrictInt, Field(ge=1)]
+    own: list[StrictInt]
 
 
 class _Table(_Part):
@@ -144,8 +144,8 @@ class _Manifest(_Part):
     script_notes: list[str] = []
     cautions: dict[str, list[str]] = {}
     repeats: dict[str, _Repeats] = {}
-    latents: dict[str, _Latents] = {}
-    elsewhere: dict[str, _Elsewhere] = {}
+    history: list[_Wave]
+    remade: dict[str, StrictInt] = {}
     tables: dict[TableName, _Table]
     cards: dict[str, dict[str, _Card]] = {}
     machine: _Machine = _Machine()

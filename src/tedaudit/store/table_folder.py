@@ -143,6 +143,11 @@ class TableDefinition:
     determinants: Mapping[str, Any]
     about: Mapping[str, Any]
 
+    @property
+    def key(self) -> str:
+        """The hash of what determines it."""
+        return key_of(self.determinants)
+
     def check(self) -> str:
         """Return the table's key; refuse if another table lies there."""
         return self.folder.check(self.determinants)

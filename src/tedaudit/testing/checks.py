@@ -16,11 +16,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tedaudit.batches import Draws
+from tedaudit.batches import Draws, Ragged
 from tedaudit.errors import ContractError, SpecError, join_names
-from tedaudit.plugins.abilities import HasLikelihood, HasOwnEpsilons, KnowsMechanism
+from tedaudit.plugins.abilities import HasLikelihood, HasOwnEpsilons, KnowsMechanism, makes_latents
 from tedaudit.plugins.registry import Reference
-from tedaudit.seeding import derive
+from tedaudit.seeding import derive, uniforms
 from tedaudit.testing.likelihood_check import (
     PAIRS,
     check_comparison,
@@ -95,6 +95,8 @@ def check_mechanism(
     rewrites = check_consistency(ask, check, descriptions, name, "the draw's key" if repeatable else "")
     _check_codes(name, draws, rewrites)
     check_tokens_tell_all(name, plugin, rewrites)
+    with global_generators_left_alone(name):
+        _check_latents(name, plugin, draws, rewrites, descriptions)
     by_setting: dict[tuple[str, float], list[Rewrite]] = {}
     for draw, rewrite in zip(draws, rewrites, strict=True):
         by_setting.setdefault((draw.text, draw.epsilon), []).append(rewrite)
@@ -301,3 +303,44 @@ def check_tokens_tell_all(name: str, plugin: Any, rewrites: Sequence[Rewrite]) -
                 f"({rewrite.tokens[:8]}). It has `log_likelihood`, which is of the tokens: they must say all "
                 "that is released, also words that are kept, letters' case and copied texts."
             )
+
+
+# --- The rule on latents that are made again: they are those of the rewrites, or guesses would be on others.
+
+
+def _check_latents(
+    name: str, plugin: Any, draws: Draws, rewrites: Sequence[Rewrite], descriptions: Sequence[str]
+) -> None:
+    """Refuse latents that are not, to the bit and in any batch, those of the rewrites."""
+    if not makes_latents(plugin):
+        return
+    count = len(draws)
+    everything, order = list(range(count)), np.argsort(uniforms([derive(0, "latents")], count)[0]).tolist()
+    forms: dict[str, tuple[list[list[int]], Form]] = {
+        "alone": ([[row] for row in everything], "objects"),
+        "in a shuffled batch": ([order], "objects"),
+        "in a batch held as columns": ([everything], "columns"),
+        "in batches of 7": ([everything[i : i + 7] for i in range(0, count, 7)], "columns"),
+    }
+    for how, (batches, form) in forms.items():
+        for rows in batches:
+            asked = draws[rows]
+            made = plugin.latents(asked if form == "columns" else list(asked))
+            if not isinstance(made, Ragged) or made.values.dtype != np.float32 or len(made) != len(rows):
+                raise ContractError(
+                    f"'{name}': `latents` of {len(rows)} draws returned {made!r:.80}; it must return a "
+                    "tedaudit.batches.Ragged of float32 with a row for each draw, in order."
+                )
+            for place, row in enumerate(rows):
+                if not _is_latent_of(rewrites[row], made.row(place)):
+                    raise ContractError(
+                        f"'{name}': `latents` gives {descriptions[row]} {how} not the latent that `rewrite` "
+                        "gives it. It must be the same to the bit, as float32, with the noise of the draw's "
+                        "own key and epsilon whatever else is in the batch, and missing if there is none."
+                    )
+
+
+def _is_latent_of(rewrite: Rewrite, made: Any) -> bool:
+    if rewrite.latent is None or made is None:
+        return rewrite.latent is made
+    return np.array_equal(np.ravel(rewrite.latent).astype(np.float32), made)

@@ -23,8 +23,8 @@ from tedaudit.attacks.text_likelihood import TextLikelihood
 from tedaudit.batches import Rewrites
 from tedaudit.errors import ContractError
 from tedaudit.estimators.likelihood_check import ERROR, calibration_p, posteriors, success_tails
+from tedaudit.execution.bench import Bench
 from tedaudit.execution.likelihood_game import LikelihoodGame
-from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling
 from tedaudit.plans.plans import make_plan
@@ -101,7 +101,7 @@ class _Game:
             Reference("mechanism", name, live=mechanism),
             Reference("attack", "likelihood", live=Likelihood()),
         )
-        self._game = LikelihoodGame(Bench().perform, *plugins, Likelihood.card.sees, texts)
+        self._game = LikelihoodGame(Bench(), *plugins, Likelihood.card.sees, texts)
 
     def play(self, epsilon: float, pairs: int, purpose: str) -> _Played:
         """Return the losses of so many pairs, those without a likelihood left out."""

@@ -14,8 +14,7 @@ import numpy as np
 
 from tedaudit.batches import Observations
 from tedaudit.errors import ContractError, join_names
-from tedaudit.execution.units import Chunk, GuessChunk, RewriteChunk
-from tedaudit.execution.work import Bench
+from tedaudit.execution.bench import Bench, Chunk, GuessChunk, RewriteChunk
 from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Draw, Floats, Guess, Observation, Plan, Rewrite

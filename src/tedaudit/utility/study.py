@@ -16,13 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Rewrites
-from tedaudit.execution.calls import CallCounts, find_callee
-from tedaudit.execution.units import RewriteChunk
-from tedaudit.execution.work import Bench
+from tedaudit.execution.bench import Bench, RewriteChunk
+from tedaudit.execution.calls import CallCounts
 from tedaudit.inference.tuning import Tuning
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.plans.trials import Wanted, make_draws
-from tedaudit.plugins.abilities import WritesOnce
+from tedaudit.plugins.abilities import WritesOnce, find_callee
 from tedaudit.plugins.registry import Reference, build, describe_object, determinants
 from tedaudit.preparing.preparation import epsilons_of, load_texts
 from tedaudit.seeding import derive

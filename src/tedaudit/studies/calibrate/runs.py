@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tedaudit.estimators.readings import LossReading, Reading, Strongest, SuccessReading
-from tedaudit.execution.engines.protocol import Engine
-from tedaudit.execution.runner import Announce, Progress, executed
+from tedaudit.execution.engines import Announce, Engine
+from tedaudit.execution.runner import Progress, executed
 from tedaudit.nominal import Nominal
 from tedaudit.plans.plans import name_plan
 from tedaudit.preparing.preparation import prepare

@@ -1,29 +1,17 @@
-"""Does chunks of model work; needs no more than numpy, scipy and what the plug-in itself uses.
-
-    python -m tedaudit.worker CHUNK RESULT
-    python -m tedaudit.worker FOLDER
-    python -m tedaudit.worker --serve
-
-The second form does every chunk of a folder that has no result yet; the third is for engines, which send
-chunks through a pipe. A chunk names its plug-in, and
-`py:package.module:name` runs that code: do no work of somebody you do not trust.
-"""
+"""Plug-ins at work: built once, given batches, and held to what they must return."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Guesses, OwnRewrites, Rewrites
-from tedaudit.errors import ContractError, ModelError, SpecError, TedauditError
-from tedaudit.execution.units import Chunk, GuessChunk, RewriteChunk
-from tedaudit.execution.wire import Determinants, find_other, read_chunk, write_result
-from tedaudit.paths import parse_path
+from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Ragged, Rewrites
+from tedaudit.errors import ContractError, TedauditError
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.abilities import (
     CallsUserCode,
     KnowsMechanism,
@@ -32,16 +20,59 @@ from tedaudit.plugins.abilities import (
     Resamples,
     tosses_coins,
 )
-from tedaudit.plugins.registry import Reference, build, determinants
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.retries import retry
 from tedaudit.seeding import key_words
-from tedaudit.types import Guess, Rewrite
+from tedaudit.types import Draw, Guess, Observation, Rewrite
 
-CHUNK, RESULT = ".chunk", ".result"
 BATCH = 4096  # draws or trials per call of a plug-in
-_FOLDER_BATCH = 20_000  # draws per call on a machine that was lent for the work
 _NUMBERS = "biuf"  # kinds of arrays: whole numbers and fractions
 _PARTS = "Tokens must be whole numbers, units a whole number, a latent an array of numbers; each may be None."
+
+
+@dataclass(frozen=True)
+class RewriteChunk:
+    """Draws for one mechanism: by text, so that it can do the noise-free work once, or shuffled.
+
+    `own` says that it is done for an adversary by code that must be told so (`CallsUserCode`).
+    """
+
+    plugin: Reference
+    draws: Draws
+    own: bool = False
+
+    def __len__(self) -> int:
+        return len(self.draws)
+
+    def batch(self, start: int, stop: int) -> Sequence[Draw]:
+        """Return what the mechanism is given of a run of rows."""
+        return self.draws[start:stop]
+
+
+@dataclass(frozen=True)
+class GuessChunk:
+    """Outputs with their candidates, for one attack.
+
+    `mechanism` and `epsilon` say what made the outputs, for attacks that use it; `practice` holds texts
+    for those that try it themselves, and `own` rewrites of the candidates for those that ask for them.
+    """
+
+    plugin: Reference
+    observations: Observations
+    mechanism: Reference | None = None
+    epsilon: Nominal = NO_EPSILON
+    practice: Sequence[str] = ()
+    own: OwnRewrites | None = None
+
+    def __len__(self) -> int:
+        return len(self.observations)
+
+    def batch(self, start: int, stop: int) -> Sequence[Observation]:
+        """Return what the attack sees of a run of rows."""
+        return self.observations[start:stop]
+
+
+Chunk = RewriteChunk | GuessChunk
 
 
 class Bench:
@@ -54,7 +85,6 @@ class Bench:
         self._practising: dict[str, Sequence[str]] = {}
         self._learnt: dict[str, OwnRewrites] = {}
         self._met: dict[str, tuple[Any, Any]] = {}  # mechanisms, and each as attacks meet it
-        self._determined: dict[str, tuple[Any, dict[str, Any]]] = {}  # plug-ins, and what determines each
 
     def adopt(self, plugins: Mapping[str, Any]) -> None:
         """Use plug-ins that are built already, by the identity of their reference."""
@@ -85,6 +115,17 @@ class Bench:
             _check_answers(name, rewrites, len(draws), Rewrite, Rewrites)
             batches.append(_gather_rewrites(name, rewrites))
         return Rewrites.join(batches)
+
+    def make_latents(self, reference: Reference, draws: Draws) -> Ragged:
+        """Return the latent of each draw, made again by its mechanism, checked."""
+        with _blame(reference.name):
+            made = retry(partial(self.plugin(reference).latents, draws), reference.name)
+        if not isinstance(made, Ragged) or len(made) != len(draws) or made.values.dtype != np.float32:
+            raise ContractError(
+                f"'{reference.name}' was asked for the latents of {len(draws)} draws; it must return a "
+                "tedaudit.batches.Ragged of float32 with a row for each of them."
+            )
+        return made
 
     def _guess(self, chunk: GuessChunk) -> Guesses:
         if not len(chunk):
@@ -139,14 +180,6 @@ class Bench:
         if reference.identity not in self._plugins:
             self._plugins[reference.identity] = build(reference)
         return self._plugins[reference.identity]
-
-    def describe(self, chunk: Chunk) -> Determinants:
-        """Return what determines the plug-ins of a chunk here; the weights of each are read once."""
-        for reference in chunk.references:
-            plugin = self.plugin(reference)
-            if self._determined.get(reference.identity, (None,))[0] is not plugin:
-                self._determined[reference.identity] = plugin, determinants(plugin)
-        return {reference.identity: self._determined[reference.identity][1] for reference in chunk.references}
 
 
 def _same(texts: Sequence[str] | None, others: Sequence[str]) -> bool:
@@ -239,35 +272,3 @@ def _not_a_number(name: str) -> ContractError:
         f"'{name}' returned a score that is not a number. Mark the guess as unusable (usable=False), "
         "or fix the attack."
     )
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Read a chunk, do it, write the result; or do so for all chunks of a folder."""
-    if len(arguments) not in (1, 2):
-        raise SpecError("It takes a folder of work, or a file of work and the name of a file for the result.")
-    first, *rest = map(parse_path, arguments)
-    if rest:
-        _do_file(Bench(), first, rest[0])
-        return
-    if not first.is_dir():
-        raise SpecError(f"'{first}' is not a folder of work; `tedaudit run ... --work FOLDER` makes one.")
-    bench = Bench(_FOLDER_BATCH)
-    waiting = [path for path in sorted(first.glob(f"*{CHUNK}")) if not path.with_suffix(RESULT).exists()]
-    for number, path in enumerate(waiting, 1):
-        chunk = _do_file(bench, path, path.with_suffix(RESULT))
-        print(f"{number} of {len(waiting)}: {chunk.plugin.name}, {len(chunk):,} items", flush=True)  # noqa: T201
-
-
-def _do_file(bench: Bench, source: Path, target: Path) -> Chunk:
-    """Do the chunk of a file, if its plug-ins are here what they are where it was written; return it."""
-    unit = read_chunk(source)
-    here = bench.describe(unit.chunk)
-    other = find_other(unit.chunk, unit.determinants, here)
-    if other:
-        raise ModelError(
-            f"'{source}' is not done: it was written for another {other}. Install the same model and "
-            "versions here. What a machine chooses by itself, such as the dtype on a GPU, can be set in the "
-            "spec: then write the work again."
-        )
-    write_result(target, bench.perform(unit.chunk), unit, here)
-    return unit.chunk

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import InfrastructureError, shorten
-from tedaudit.execution.engines.processes import count_cores
+from tedaudit.execution.engines import count_cores
 from tedaudit.spec.engine import EngineSpec
 
 _STORE = 2 * 2**30  # bytes that a cluster started here may hold in memory
@@ -40,14 +40,14 @@ class Cluster:
         self.share = _choose_share(settings.resources, ray.cluster_resources())
 
     def options(self) -> dict[str, Any]:
-        """Return what an actor takes, in the words of Ray."""
+        """Return what a step takes, in the words of Ray."""
         others = {name: amount for name, amount in self.share.items() if name not in _NAMES}
         return {
             "num_cpus": self.share.get("cpu", 0), "num_gpus": self.share.get("gpu", 0), "resources": others,
         }  # fmt: skip
 
     def count_room(self) -> int:
-        """Return how many actors there should be; machines come and go, so this may change."""
+        """Return how many steps there should be; machines come and go, so this may change."""
         if self._settings.workers:
             return self._settings.workers
         now = time.monotonic()
@@ -61,6 +61,11 @@ class Cluster:
             ]
             self._room = max(1, min(rooms, default=1))
         return self._room
+
+    def has_room(self) -> bool:
+        """Return whether any machine that is there has what a step takes."""
+        there = self._ray.cluster_resources()
+        return all(there.get(_NAMES.get(name, name), 0) >= amount for name, amount in self.share.items())
 
     def close(self) -> None:
         """Leave the cluster; end it if it was started here."""
@@ -104,7 +109,7 @@ class Cluster:
 
 
 def _choose_share(asked: Mapping[str, float], there: Mapping[str, float]) -> dict[str, float]:
-    """Return what an actor takes: what is asked for; or a CPU, and a GPU if there are some."""
+    """Return what a step takes: what is asked for; or a CPU, and a GPU if there are some."""
     if asked:
         return dict(asked)
     return {"cpu": 1.0, "gpu": 1.0} if there.get("GPU") else {"cpu": 1.0}

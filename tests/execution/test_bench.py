@@ -7,11 +7,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from helpers import HERE, FreshProcesses, reference, sentences
+from helpers import HERE, reference, sentences
 from tedaudit.batches import Draws, Guesses, Observations, Rewrites
 from tedaudit.errors import ContractError
-from tedaudit.execution.units import GuessChunk, RewriteChunk
-from tedaudit.execution.work import Bench
+from tedaudit.execution.bench import Bench, GuessChunk, RewriteChunk
 from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import LateKeys, derive, key_words
 from tedaudit.types import Card, Draw, Guess, Rewrite
@@ -63,12 +62,6 @@ def _observations(texts, pool=POOL, candidates=None):
     return Observations(Rewrites.from_texts(texts), pool, candidates, key_words(range(len(texts))))
 
 
-def _plain(result):
-    return [
-        (r.text, r.tokens, r.units, r.error, None if r.latent is None else r.latent.tolist()) for r in result
-    ]
-
-
 @pytest.mark.parametrize("size", [1, 7, 512])
 def test_work_goes_to_a_plug_in_in_batches_and_comes_back_in_order(size):
     plugin = Watched()
@@ -76,6 +69,12 @@ def test_work_goes_to_a_plug_in_in_batches_and_comes_back_in_order(size):
     assert [rewrite.text for rewrite in done] == [draw.text for draw in DRAWS]
     assert sum(plugin.calls) == len(DRAWS)
     assert max(plugin.calls) == min(size, len(DRAWS))
+
+
+def _plain(result):
+    return [
+        (r.text, r.tokens, r.units, r.error, None if r.latent is None else r.latent.tolist()) for r in result
+    ]
 
 
 @pytest.mark.parametrize("mechanism", ["word-rr", "Latents"])
@@ -225,20 +224,11 @@ def test_a_plug_in_that_is_there_already_is_used_and_prepared_anew():
     assert (first.calls, len(first.pools)) == ([10], 1)
 
 
-def test_another_process_does_a_chunk_from_file_to_file_with_the_same_result(tmp_path):
-    rewriting = RewriteChunk(reference("mechanism", "Latents"), DRAWS)
-    guessing = GuessChunk(reference("attack", "lexical"), _observations(DRAWS.texts))
-    bench, engine = Bench(), FreshProcesses()
-    for ticket, chunk in enumerate((rewriting, guessing)):
-        engine.submit(ticket, chunk)
-    found = dict(engine.finished())
-    assert _plain(found[0]) == _plain(bench.perform(rewriting))
-    assert found[1] == bench.perform(guessing)
-
-
-def test_a_worker_needs_nothing_but_numpy_until_a_plug_in_does():
-    heavy = ["polars", "pydantic", "typer", "rich", "torch", "transformers", "sklearn", "scipy", "yaml"]
-    script = f"import sys, tedaudit.execution.work; print([name for name in {heavy} if name in sys.modules])"
+def test_a_worker_starts_without_what_only_plug_ins_or_pages_need():
+    heavy = ["typer", "rich", "torch", "transformers", "sklearn", "matplotlib", "ray"]
+    script = (
+        f"import sys, tedaudit.execution.engines; print([name for name in {heavy} if name in sys.modules])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=HERE, capture_output=True, text=True, check=True
     )

@@ -1,1 +1,0 @@
-"""Where chunks of model work are done: in this process, or in others."""
