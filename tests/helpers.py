@@ -5,8 +5,6 @@ Workers import the plug-ins from here, one process for each chunk: what only tes
 
 import hashlib
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product

@@ -17,7 +17,7 @@ LEVELS = (
     ("reports", "releasing"),
     ("utility", "api", "forecast"),
     ("experiments", "studies", "testing", "trust"),
-    ("cli", "worker"),
+    ("cli",),
 )
 """From the ground up. A module may import from levels below its own and from its own folder, no other."""
 FLAT = LEVELS[0]  # single modules, which have an order of their own: none imports one that imports it

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import pickle
 import subprocess
 import sys
 import zipfile
@@ -12,9 +13,7 @@ import pytest
 
 import tedaudit
 from tedaudit.batches import Draws, Observations, Rewrites
-from tedaudit.execution.units import GuessChunk, RewriteChunk
-from tedaudit.execution.wire import read_chunk, read_result, write_chunk
-from tedaudit.execution.work import Bench
+from tedaudit.execution.bench import Bench, GuessChunk, RewriteChunk
 from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import key_words
 from tedaudit.types import Draw
@@ -82,7 +81,7 @@ def test_importing_the_package_changes_nothing_around_it(tmp_path):
         "def state():\n"
         "    return dict(os.environ), random.getstate(), warnings.filters[:], sys.path[:], os.getcwd()\n"
         "before = state()\n"
-        "import tedaudit, tedaudit.api, tedaudit.cli, tedaudit.execution.work\n"
+        "import tedaudit, tedaudit.api, tedaudit.cli, tedaudit.execution.bench\n"
         "assert before == state()\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
@@ -121,34 +120,38 @@ def chunks(tmp_path_factory):
         "guess": GuessChunk(Reference("attack", "lexical"), seen),
     }
     for name, chunk in work.items():
-        write_chunk(folder / name, chunk, Bench().describe(chunk))
+        (folder / name).write_bytes(pickle.dumps(chunk))
     return folder, work
 
 
 @pytest.mark.parametrize("kind", ["rewrite", "guess"])
 def test_a_chunk_is_done_on_a_machine_without_tables_specs_and_terminals(kind, chunks):
     folder, work = chunks
-    script = BLOCK + "import runpy; runpy.run_module('tedaudit.worker', run_name='__main__', alter_sys=True)"
+    script = BLOCK + (
+        "import pathlib, pickle\n"
+        "from tedaudit.execution.bench import Bench\n"
+        "chunk = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())\n"
+        "pathlib.Path(sys.argv[2]).write_bytes(pickle.dumps(Bench().perform(chunk)))\n"
+    )
     python(script, folder / kind, folder / f"{kind}.done")
-    unit = read_chunk(folder / kind)
-    found, _ = read_result(folder / f"{kind}.done", unit, unit.determinants)
+    found = pickle.loads((folder / f"{kind}.done").read_bytes())
     assert found == Bench().perform(work[kind])
     if kind == "guess":
         assert found[0].scores.argmax() == 1
 
 
-def test_plugins_and_worker_can_be_imported_without_tables_specs_and_terminals():
+def test_plugins_and_bench_can_be_imported_without_tables_specs_and_terminals():
     script = BLOCK + (
         "import importlib, pkgutil\n"
         "for package in ('mechanisms', 'attacks', 'inference', 'estimators'):\n"
         "    folder = importlib.import_module(f'tedaudit.{package}')\n"
         "    for module in pkgutil.iter_modules(folder.__path__):\n"
         "        print(importlib.import_module(f'tedaudit.{package}.{module.name}').__name__)\n"
-        "print(importlib.import_module('tedaudit.execution.work').__name__)\n"
+        "print(importlib.import_module('tedaudit.execution.bench').__name__)\n"
         f"assert not {{name.partition('.')[0] for name in sys.modules}} & set({TABLES!r})\n"
     )
     imported = python(script).split()
-    assert {"tedaudit.execution.work", "tedaudit.mechanisms.recorded", "tedaudit.attacks.embedding"} <= set(
+    assert {"tedaudit.execution.bench", "tedaudit.mechanisms.recorded", "tedaudit.attacks.embedding"} <= set(
         imported
     )
 

@@ -13,7 +13,8 @@ from tedaudit.corpora.files import Given, assemble
 from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.confirmation import confirm_losses
-from tedaudit.execution.engines import Announce, Wanted, open_engine
+from tedaudit.execution.engines import Announce
+from tedaudit.execution.opening import Wanted, open_engine
 from tedaudit.execution.runner import Part, Progress, Started, executed
 from tedaudit.execution.schedule import count_steps, open_schedules
 from tedaudit.plugins.registry import Reference, build

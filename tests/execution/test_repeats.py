@@ -3,13 +3,13 @@
 import random
 
 import pytest
+from tedaudit.execution.work import main
+from tedaudit.execution.work_folder import write_work
 
 from helpers import SharedWords, make_spec, sentences
 from rule_keepers import refusal
 from tedaudit.api import load_run, run
 from tedaudit.attacks._practice import make_rewrites
-from tedaudit.execution.work import main
-from tedaudit.execution.work_folder import write_work
 from tedaudit.mechanisms.function import Function
 from tedaudit.testing import check_mechanism
 

@@ -4,13 +4,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
+from tedaudit.execution.work import main as work
+from tedaudit.execution.work_folder import write_work
 
 from command_line import contents
 from helpers import make_spec, sentences, stopped
 from tedaudit.api import run
 from tedaudit.attacks.embedding import Embedding
-from tedaudit.execution.work import main as work
-from tedaudit.execution.work_folder import write_work
 from tedaudit.forecast.forecast import plan_audit
 from tedaudit.forecast.work import uses_encoder
 from tedaudit.inference.encoders.sentence import load_encoder

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tedaudit.execution.work_folder import write_work
 
 from fuzz.command import main
 from fuzz.mutations import NAMES, PLAUSIBLE, YAML, Tally, flip, replace_in_tree, spoil, try_case, working_in
 from tedaudit.api import run
-from tedaudit.execution.work_folder import write_work
 from tedaudit.spec.flags import merge_flags, parse_k
 from tedaudit.spec.model import AuditSpec, parse_spec, read_spec
 

@@ -5,11 +5,11 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.stats import binom
+from tedaudit.execution.engines.serial import SerialEngine
 
 from helpers import NEVER, Promising, SharedWords, Stop, audited, make_spec, stopped
 from tedaudit.api import run
 from tedaudit.estimators import baseline, reduced_form, sequential
-from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.plans.candidates import Sampling
 from tedaudit.plans.plans import make_plan
 from tedaudit.plans.trials import judge, tie_keys

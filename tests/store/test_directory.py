@@ -17,7 +17,8 @@ from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Corpus, Plan, Split
 
 CORPUS = {"name": "c", "fingerprint": "f", "splits": [], "texts": 0, "notes": []}
-MANIFEST = {"name": "a", "spec": {}, "corpus": CORPUS, "plans": {}, "looks": [], "models": [], "tables": {}}
+MANIFEST = {"name": "a", "spec": {}, "corpus": CORPUS, "plans": {}, "looks": [], "models": [], "tables": {},
+            "history": []}  # fmt: skip
 
 
 def _mode(path):

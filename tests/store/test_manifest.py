@@ -93,10 +93,10 @@ def test_a_manifest_without_its_checksum_is_refused(tmp_path, manifest):
     [
         (
             FORMAT - 1,
-            "made by an older tedaudit; this one reads format 4. Make the run again",
+            "made by an older tedaudit; this one reads format 5. Make the run again",
         ),
         (1, "made by an older tedaudit"),
-        (FORMAT + 1, "made by a newer tedaudit; this one reads format 4. Update tedaudit."),
+        (FORMAT + 1, "made by a newer tedaudit; this one reads format 5. Update tedaudit."),
         (None, "it names no format"),
         ("4", "it names no format"),
         (True, "it names no format"),

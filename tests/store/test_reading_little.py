@@ -88,6 +88,7 @@ def test_what_is_written_is_what_is_read_from_then_on(tmp_path):
         "looks": [],
         "models": [],
         "tables": {},
+        "history": [],
     }
     manifest["odd"] = ("a", 1)
     directory.write_manifest(manifest)

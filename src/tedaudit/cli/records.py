@@ -109,7 +109,7 @@ def _try_records(
     """Return the section of records on fresh trials, the same for JSON, and the records that were tried."""
     from tedaudit import api
     from tedaudit.cli.console import progress_bar
-    from tedaudit.execution.engines import open_engine
+    from tedaudit.execution.opening import open_engine
     from tedaudit.preparing.preparation import restore_audit
     from tedaudit.spec.code_names import list_code
     from tedaudit.spec.flags import merge_engine

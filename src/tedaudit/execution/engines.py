@@ -24,9 +24,6 @@ from tedaudit.errors import InfrastructureError, PluginError
 from tedaudit.execution.steps import GuessStep, Shared, Step, Worker, commit
 from tedaudit.plugins.abilities import CallsOut, CallsUserCode
 from tedaudit.plugins.registry import Reference
-from tedaudit.spec.engine import EngineSpec
-from tedaudit.spec.messages import validate
-from tedaudit.spec.model import AuditSpec
 from tedaudit.store.listing import Made
 
 Announce = Callable[[str], None]  # takes a line for the user
@@ -57,35 +54,6 @@ class Engine(Protocol):
     def finished(self) -> Iterator[tuple[Step, list[Made]]]:
         """Yield what is done, in any order; wait for something if nothing is."""
         ...
-
-
-Wanted = Engine | EngineSpec | str | Mapping[str, Any]
-
-
-@contextmanager
-def open_engine(spec: AuditSpec, wanted: Wanted | None, announce: Announce) -> Iterator[Engine]:
-    """Yield the engine that is wanted, or the one of the spec; its workers end with it.
-
-    An engine that is one already is taken as it is: whoever made it closes it.
-    """
-    if wanted is None:
-        wanted = spec.engine
-    elif isinstance(wanted, str):
-        wanted = validate(EngineSpec, {"name": wanted})
-    elif isinstance(wanted, Mapping):
-        wanted = validate(EngineSpec, wanted)
-    if not isinstance(wanted, EngineSpec):
-        yield wanted
-    elif wanted.name == "serial":
-        yield SerialEngine()
-    elif wanted.name == "processes":
-        with ProcessEngine(wanted.workers, announce) as engine:
-            yield engine
-    else:
-        from tedaudit.execution.ray_engine import RayEngine
-
-        with RayEngine(wanted, announce) as cluster:
-            yield cluster
 
 
 class SerialEngine:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tedaudit import api
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.execution.engines import Wanted
+from tedaudit.execution.opening import Wanted
 from tedaudit.execution.runner import Progress
 from tedaudit.reports.section import Section
 from tedaudit.results.findings import AuditResult

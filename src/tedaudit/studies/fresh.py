@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tedaudit.api import run
 from tedaudit.estimators import Choices
-from tedaudit.execution.engines import Wanted
+from tedaudit.execution.opening import Wanted
 from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive

@@ -9,7 +9,7 @@ from tedaudit.api import DEFAULT_ATTACKS, AnyMechanism, TemporaryFolder, merge_p
 from tedaudit.corpora.files import Given
 from tedaudit.errors import RunDirectoryError, SpecError, join_names
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
-from tedaudit.execution.engines import open_engine
+from tedaudit.execution.opening import open_engine
 from tedaudit.plugins.abilities import HasOwnEpsilons, WritesOnce
 from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import choose_attacks, explain_misfit, load_texts
