@@ -122,7 +122,7 @@ def test_the_check_finds_an_import_that_points_up_or_sideways():
     assert violations("tedaudit.results.reading", {"tedaudit.execution.runner"}) != []
     assert violations("tedaudit.types", {"tedaudit.plans.trials"}) != []
     assert (
-        violations("tedaudit.execution.runner", {"tedaudit.execution.units", "tedaudit.preparing.jobs"}) == []
+        violations("tedaudit.execution.runner", {"tedaudit.execution.steps", "tedaudit.preparing.jobs"}) == []
     )
 
 

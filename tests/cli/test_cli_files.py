@@ -52,9 +52,9 @@ def test_a_file_in_the_place_of_a_run_is_said_to_be_one(command, here, arguments
     [
         (*RUN, "-o", LONG), (*RUN, "-o", f"a/{LONG}/b"), ("report", LONG), ("replay", LONG, "0"), ("run",
         f"{LONG}.yaml"),
-        ("run", "-m", "identity", "-c", f"{LONG}.txt", "-o", "made"), (*RUN, "-o", "made", "--work", LONG),
+        ("run", "-m", "identity", "-c", f"{LONG}.txt", "-o", "made"),
     ],
-    ids=range(7),
+    ids=range(6),
 )  # fmt: skip
 def test_a_name_over_255_bytes_is_said_to_be_too_long(command, here, arguments):
     assert "is too long: a name has at most 255 bytes" in _refused(command, here, *arguments)
@@ -135,10 +135,9 @@ def test_a_disk_that_is_full_is_said_and_the_run_goes_on_when_there_is_room(comm
 @pytest.mark.parametrize(
     "arguments",
     [
-        (*RUN, "-m", "word-rr", "-e", "1", "-o", "made", "--work", "work"),
         ("rewrite", "texts.txt", "-m", "identity", "-e", "1", "-o", "out.txt", "-q"), ("init", "new.yaml"),
     ],
-    ids=["work", "rewrite", "init"],
+    ids=["rewrite", "init"],
 )  # fmt: skip
 def test_other_files_that_do_not_fit_are_named_in_one_line(here, arguments):
     done = _on_a_full_disk(here, 100, *arguments)

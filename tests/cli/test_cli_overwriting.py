@@ -29,8 +29,6 @@ NEVER = {  # whatever lies there already stays, unless it is a run or a study th
                  "{}"),
     "corpus triples": ("corpus", "triples", "texts.txt", "{}", "--encoder", "lexical", "-q"),
 }  # fmt: skip
-OTHERS = {("run", "--work"), ("reproduce", "--work")}
-"""What writes nothing; and folders of work, whose files are named by their content."""
 
 
 def fill(arguments, place):
@@ -79,10 +77,10 @@ def test_a_new_command_that_writes_a_file_is_tested_here_too():
     group, found = typer.main.get_command(app), set()
     for name, command in group.commands.items():
         for option in command.params:
-            flags = {"--out", "--csv", "--work", "--pdf-to", "--file"} & set(option.opts)
+            flags = {"--out", "--csv", "--file"} & set(option.opts)
             found |= {(name, flag) for flag in flags}
     tested = {case.partition(" ")[0] for case in (*FILES, *NEVER)} | {"reproduce"}
-    assert {one for one in found if one[0] not in tested} <= OTHERS
+    assert {one for one in found if one[0] not in tested} == set()
     takes_force = {
         name for name, command in group.commands.items() if any("--force" in p.opts for p in command.params)
     }
