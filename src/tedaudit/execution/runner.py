@@ -26,11 +26,11 @@ from tedaudit.execution.steps import GuessStep, RewriteStep, Step, open_worker
 from tedaudit.plugins.abilities import PricesPieces
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare
-from tedaudit.results.losses import note_pieces
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import lock_folder
 from tedaudit.store.listing import Listing
+from tedaudit.store.pieces import note_pieces
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 S = TypeVar("S", RewriteStep, GuessStep)

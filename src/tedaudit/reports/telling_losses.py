@@ -9,15 +9,8 @@ from tedaudit.estimators.likelihood_check import RESOLVED
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum
 from tedaudit.reports.section import Cell, Column, Section, Table, format_loss
 from tedaudit.results.findings import AuditResult
-from tedaudit.results.losses import (
-    LossPart,
-    LossParts,
-    LossRow,
-    TextLoss,
-    find_contradictions,
-    find_parts,
-    read_pieces,
-)
+from tedaudit.results.losses import LossPart, LossParts, LossRow, TextLoss, find_contradictions, find_parts
+from tedaudit.store.pieces import read_pieces
 
 _COLUMNS = (
     Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim"),

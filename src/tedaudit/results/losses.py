@@ -5,8 +5,7 @@ other text was named. It has no ceiling: it says what an adversary that knows th
 a success rate of 1 says only that there were too few trials.
 """
 
-import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
@@ -15,17 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Ragged
-from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import reduced_form
 from tedaudit.estimators.likelihood_check import LIKELIHOOD, RESOLVED, TEXT_LIKELIHOOD, bound_losses
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum, find_supremum
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.estimators.slack import Slack, find_slack
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.store.checksums import ChecksumError, check_json, parse_json, seal_json
-from tedaudit.store.directory import RunDirectory
+from tedaudit.store.pieces import Pieces
 from tedaudit.text.plain_data import NULL, Count, PlainData, Unbounded, pick
-from tedaudit.text.words import CLASSES, classify_pieces
+from tedaudit.text.words import CLASSES
 from tedaudit.types import Floats
 
 MARGINS = ("choice", "margin", "usable")  # the columns of guesses that losses are read from
@@ -341,8 +338,6 @@ def _blank(told: Any, names: Collection[str]) -> Any:
 # The terms of a trial add up to its loss. Some are negative: there the other text was the likelier source.
 # Trials whose output the other text cannot have had have no terms, and are counted.
 
-Cut = Callable[[str], Sequence[str]]  # a text as the mechanism cuts it
-Pieces = Mapping[int, Sequence[str]]  # the classes of a text's pieces, by its position in the corpus
 BEYOND = "beyond the end"
 _CLEAR = 3.0  # standard errors by which a loss must be above 0 to be shared out
 
@@ -431,51 +426,3 @@ def _sort(
 
 def _share(part: float, whole: float | None) -> float | None:
     return None if whole is None else part / whole
-
-
-# --- How mechanisms cut the texts that were sources, as a run keeps it: classes of pieces, and no text.
-#
-# It is written while the mechanism is there, so that whoever reads the run need not make one.
-
-_LETTERS = {name: chr(ord("a") + number) for number, name in enumerate(CLASSES)}
-
-
-def note_pieces(run: RunDirectory, label: str, cut: Cut, positions: Sequence[int]) -> None:
-    """Keep the classes of the pieces of some texts, as a mechanism cuts them; those that are kept stay."""
-    kept = _read_pieces(run)
-    known, texts = kept.setdefault(label, {}), run.corpus().texts
-    new = [position for position in positions if str(position) not in known]
-    for position in new:
-        known[str(position)] = "".join(_LETTERS[name] for name in classify_pieces(cut(texts[position])))
-    if new:
-        run.files.write({run.pieces: json.dumps(seal_json({"pieces": kept})).encode()}, redacted=False)
-
-
-def read_pieces(run: RunDirectory) -> dict[str, Pieces]:
-    """Return the classes of the pieces of texts by mechanism, as far as the run keeps them."""
-    names = {letter: name for name, letter in _LETTERS.items()}
-    try:
-        return {
-            label: {
-                int(position): [names[letter] for letter in found] for position, found in of_label.items()
-            }
-            for label, of_label in _read_pieces(run).items()
-        }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _damaged(run, error) from error
-
-
-def _read_pieces(run: RunDirectory) -> dict[str, dict[str, str]]:
-    raw = run.files.read(run.pieces)
-    try:
-        content = {"pieces": {}} if raw is None else parse_json(raw.decode("utf-8"))
-        check_json(content)
-        return dict(content["pieces"])
-    except (ChecksumError, ValueError, KeyError, TypeError) as error:
-        raise _damaged(run, error) from error
-
-
-def _damaged(run: RunDirectory, error: Exception) -> RunDirectoryError:
-    return RunDirectoryError(
-        f"'{run.pieces}' is damaged ({error!r}). Delete it and run the same command again, which writes it."
-    )
