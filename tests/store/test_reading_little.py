@@ -80,7 +80,7 @@ def test_the_corpus_is_read_once_for_all_who_ask(finished):
 def test_what_is_written_is_what_is_read_from_then_on(tmp_path):
     directory = RunDirectory(tmp_path)
     corpus = {"name": "c", "fingerprint": "f", "splits": [], "texts": 0, "notes": []}
-    manifest = {"name": "a", "spec": {}, "corpus": corpus, "plans": {}, "odd": ("a", 1)}
+    manifest = {"name": "a", "spec": {}, "corpus": corpus, "plans": {}, "history": [], "odd": ("a", 1)}
     directory.write_manifest(manifest)
     assert directory.manifest()["odd"] == ["a", 1]  # as JSON holds it
     directory.write_manifest(manifest | {"name": "b"})
