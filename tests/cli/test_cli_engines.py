@@ -1,8 +1,5 @@
 """Engines from the command line: every command that makes trials takes one, and results are the same."""
 
-import subprocess
-import sys
-
 import pytest
 
 from engine_examples import list_contents
@@ -33,17 +30,6 @@ def test_the_engine_of_a_file_is_used_and_wrong_ones_are_told(command, here):
     code, _, errors = command("run", *AUDIT, "--engine", "proceses")
     assert code == 2
     assert "'engine.name' is 'proceses'" in errors
-
-
-def test_rewrites_from_a_folder_are_put_together_with_what_an_engine_does(command, here):
-    assert command("run", *AUDIT, "-o", "plain")[0] == 0
-    code, out, _ = command("run", *AUDIT, "-o", "made", "--work", "work", *ENGINE)
-    assert code == 0
-    assert "have no result yet" in out
-    worker = [sys.executable, "-m", "tedaudit.worker", "work"]
-    subprocess.run(worker, cwd=here, check=True, capture_output=True)
-    assert command("run", *AUDIT, "-o", "made", "--work", "work", *ENGINE)[0] == 0
-    assert list_contents(here / "plain") == list_contents(here / "made")
 
 
 @pytest.mark.parametrize(

@@ -79,15 +79,6 @@ def test_losses_have_folders_of_their_own_too(command, here):
         assert command(*flags, "-e", epsilon)[1].splitlines()[0] == str(name)
 
 
-def test_work_for_another_machine_makes_no_folder(command, here):
-    code, out, _ = command(*RUN, "--work", "work", "-q")
-    assert code == 0
-    assert "have no result yet" in out
-    assert folders(here) == []
-    assert subprocess.run([sys.executable, "-m", "tedaudit.worker", "work"], check=False).returncode == 0
-    assert command(*RUN, "--work", "work", "-q")[1].splitlines()[0] == str(OWN)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="kills")
 def test_a_killed_run_goes_on_by_the_same_command(command, here):
     arguments = (

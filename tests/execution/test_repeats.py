@@ -3,8 +3,6 @@
 import random
 
 import pytest
-from tedaudit.execution.work import main
-from tedaudit.execution.work_folder import write_work
 
 from helpers import SharedWords, make_spec, sentences
 from rule_keepers import refusal
@@ -105,19 +103,6 @@ def test_every_function_of_a_run_is_noted(tmp_path):
     spec = make_spec(tmp_path, mechanisms=[counts_its_calls, draws_noise, seeded], epsilons=[])
     notes = [note.split(":")[0] for note in run(spec).notes if "called again" in note]
     assert notes == ["counts_its_calls", "draws_noise"]
-
-
-def test_work_from_a_folder_is_not_compared_with_itself(tmp_path):
-    name = "py:test_repeats:counts_its_calls"
-    spec = _spec(tmp_path / "run", name, corpus={"name": "demo", "size": 30})
-    folder = tmp_path / "work"
-    write_work(spec, folder)
-    CALLS.clear()
-    main([str(folder)])
-    assert len(CALLS) == 100
-    result = run(spec, work=folder)
-    assert len(CALLS) == 100
-    assert result.run.manifest()["repeats"] == {}
 
 
 def test_the_contract_suite_refuses_a_function_with_state():

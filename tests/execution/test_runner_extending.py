@@ -11,6 +11,8 @@ from tedaudit.api import run
 from tedaudit.batches import TextLikelihoods
 from tedaudit.errors import RunDirectoryError
 from tedaudit.preparing.preparation import prepare
+from tedaudit.store.missing import find_missing
+from tedaudit.types import Draw, Rewrite
 
 
 def _pairs(plan):
@@ -224,3 +226,48 @@ def test_changed_code_of_a_function_is_refused(tmp_path):
     with pytest.raises(RunDirectoryError, match=r"mechanism\.function source: \w+ -> \w+"):
         run(make_spec(tmp_path, mechanisms=[{"name": "function", "function": second, "label": "mine"}]))
     assert snapshot(tmp_path) == before
+
+
+def test_a_run_of_one_mechanism_leaves_what_several_releases_of_another_tell_together(tmp_path):
+    settings = {"plans": [{"k": 3, "lambda": 0, "releases": 4}], "attacks": ["lexical"], "trials": 60}
+    words = {"name": "word-rr", "slots": 4}
+    run(make_spec(tmp_path, mechanisms=["identity", words], **settings))
+    before = snapshot(tmp_path, TABLES)
+    assert len({name.split("/")[1] for name in before if name.startswith("guesses")}) == 4
+    result = run(make_spec(tmp_path, mechanisms=["identity"], **settings))
+    assert snapshot(tmp_path, TABLES) == before
+    assert find_missing(result.run) == ()
+    run(make_spec(tmp_path, mechanisms=["identity", words], **settings | {"trials": 90}))
+    after = snapshot(tmp_path, TABLES)
+    assert {name: after[name] for name in before} == before
+    run(make_spec(tmp_path / "whole", mechanisms=["identity", words], **settings | {"trials": 90}))
+    assert tables(tmp_path / "whole") == {n: r for n, r in tables(tmp_path).items() if "whole" not in n}
+
+
+class Fading(Recording):
+    """Keeps every text the first time, and none of those that it is given again."""
+
+    def rewrite(self, draws):
+        before = self.asked
+        self.draws += draws
+        return [
+            Rewrite("again" if (d.text, d.epsilon, d.key) in before else d.text) for d in map(_plain, draws)
+        ]
+
+
+def _plain(draw):
+    return Draw(draw.text, draw.epsilon, draw.key)
+
+
+def test_what_releases_tell_together_is_made_again_if_what_one_of_them_tells_is(tmp_path):
+    plugin = Fading()
+    settings = {
+        "mechanisms": [plugin], "plans": [{"k": 3, "lambda": 0, "releases": 4}], "attacks": ["lexical"],
+        "trials": 60,
+    }  # fmt: skip
+    [*_, first] = [finding.counts.correct for finding in run(make_spec(tmp_path, **settings))]
+    for path in tmp_path.glob("rewrites/**/part-*"):
+        path.unlink()
+    [*_, second] = [finding.counts.correct for finding in run(make_spec(tmp_path, **settings))]
+    assert first == 60
+    assert second < 60

@@ -4,8 +4,6 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-from tedaudit.execution.work import main as work
-from tedaudit.execution.work_folder import write_work
 
 from command_line import contents
 from helpers import make_spec, sentences, stopped
@@ -115,24 +113,6 @@ def test_plans_share_rewrites_and_a_run_that_was_stopped_has_less_to_do(tmp_path
     more = counted(plan_audit(longer))
     after = stored(run(longer))
     assert tuple(b - a for a, b in zip(whole, after, strict=True)) == more
-
-
-def test_rewrites_in_a_folder_of_work_are_not_counted(tmp_path):
-    spec = make_spec(tmp_path / "run", attacks=["lexical", "resample"], epsilons=[1, 2])
-    jobs = tmp_path / "jobs"
-    assert counted(plan_audit(spec, work=jobs)) == counted(plan_audit(spec))
-    assert not jobs.exists()
-    write_work(spec, jobs)
-    assert counted(plan_audit(spec, work=jobs)) == counted(plan_audit(spec))
-    work([str(jobs)])
-    assert counted(plan_audit(spec, work=jobs)) == (0, 0, 400)
-    longer = spec.model_copy(update={"trials": 130})
-    lacking = counted(plan_audit(longer, work=jobs))
-    assert lacking[0] == 60
-    result = run(longer, work=jobs)
-    assert (
-        stored(result)[1] == counted(plan_audit(longer.model_copy(update={"out": str(tmp_path / "new")})))[1]
-    )
 
 
 def test_encoders_read_no_more_texts_than_was_said(tmp_path, monkeypatch):

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tedaudit.execution.work_folder import write_work
 
 from fuzz.command import main
 from fuzz.mutations import NAMES, PLAUSIBLE, YAML, Tally, flip, replace_in_tree, spoil, try_case, working_in
 from tedaudit.api import run
+from tedaudit.forecast.forecast import plan_audit
 from tedaudit.spec.flags import merge_flags, parse_k
 from tedaudit.spec.model import AuditSpec, parse_spec, read_spec
 
@@ -109,7 +109,7 @@ def _try(rng: random.Random) -> None:
         if rng.random() < 0.2:
             run(spec, page=False)
         if rng.random() < 0.1:
-            write_work(spec, Path("work"))
+            plan_audit(spec)
 
 
 def _is_small(spec: AuditSpec) -> bool:

@@ -1,75 +1,91 @@
-"""Rows that are gathered from parts are those of the parts: files, bytes of files, or in memory."""
+"""Rows that are gathered from parts are those of the parts, wherever their bytes came from."""
 
 import numpy as np
 import pytest
 
 from tedaudit.batches import Rewrites
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store.held_parts import HeldParts
-from tedaudit.store.rewrites import PartMaker, name_part
+from tedaudit.store.held_parts import OPTIONAL, gather_rewrites
+from tedaudit.store.rewrites import make_rewrites_part, name_part
 
-PLAIN = Rewrites.from_texts(["a", "b", "c"], tokens=[[1], [2, 3], []], units=4)
+PLAIN = Rewrites.from_texts(["a", "b", "c"], tokens=[[1], [2, 3], []], units=4, latents=np.ones((3, 2)))
 FAILED = Rewrites.from_texts(["", "ä"], errors=["timeout", ""], tokens=[None, [9]])
 POOL = tuple("vwxyz")
 PLACES = [(3, 1), (0, 2), (0, 0), (3, 0), (0, 0)]  # text and replicate
 WANTED = [FAILED[1], PLAIN[2], PLAIN[0], FAILED[0], PLAIN[0]]
 
 
-def _places():
-    return np.array(PLACES, dtype=np.int32).T
+def make(folder, number, text, rewrites, key="key"):
+    """Return a part by its path, and its bytes."""
+    places = [text] * len(rewrites), range(len(rewrites))
+    return folder / name_part(number), make_rewrites_part(name_part(number), key, POOL, places, rewrites)
 
 
-@pytest.fixture(params=["files", "contents", "bytes of files", "memory"])
-def held(request, tmp_path):
-    """Two parts, held in every way."""
-    parts, maker = HeldParts("key"), PartMaker("key", POOL, 0)
-    for text, rewrites in ((0, PLAIN), (3, FAILED)):
-        where = [text] * len(rewrites), range(len(rewrites))
-        made = maker.make(*where, rewrites)
-        path = tmp_path / name_part(made.number)
-        if request.param == "files":
-            path.write_bytes(made.content)
-            parts.add_file(path)
-        elif request.param == "bytes of files":
-            parts.add_file(path, made.content)
-        elif request.param == "contents":
-            parts.add_content(made.content)
-        else:
-            parts.add_rewrites(*where, rewrites)
-    return parts
+@pytest.fixture
+def parts(tmp_path):
+    """Two parts, of which no file is there."""
+    return [make(tmp_path, 0, 0, PLAIN), make(tmp_path, 1, 3, FAILED)]
 
 
-def test_rows_of_several_parts_come_in_the_order_asked_for(held):
-    assert held.fetch(*_places()) == WANTED
+def gather(parts, pairs, columns=OPTIONAL):
+    texts, replicates = np.array(pairs, dtype=np.int32).T
+    return gather_rewrites(iter(parts), "key", (texts, replicates), columns)
 
 
-def test_lists_that_were_not_asked_for_are_missing(held):
-    found = held.fetch(*_places(), ("text",))
-    assert [rewrite.tokens for rewrite in found] == [None] * 5
+def test_rows_of_several_parts_come_in_the_order_asked_for_whichever_part_is_read_first(parts):
+    assert gather(parts, PLACES) == WANTED
+    assert gather(parts[::-1], PLACES) == WANTED
+
+
+@pytest.mark.parametrize("columns", [("text",), ("text", "error", "units"), ("text", "tokens"), ("latent",)])
+def test_what_was_not_asked_for_is_missing_and_the_rest_is_there(parts, columns):
+    found = gather(parts, PLACES, columns)
     assert [rewrite.error for rewrite in found] == ["", "", "", "timeout", ""]
+    for shown, whole in zip(found, WANTED, strict=True):
+        assert shown.text == whole.text
+        assert shown.tokens == (whole.tokens if "tokens" in columns else None)
+        assert shown.units == (whole.units if "units" in columns else None)
+        assert (shown.latent is None) == (whole.latent is None or "latent" not in columns)
 
 
-def test_a_row_that_is_in_several_parts_is_that_of_the_last(held):
-    held.add_rewrites([0], [2], Rewrites.from_texts(["new"], latents=np.ones((1, 2))))
-    found = held.fetch(*_places())
-    assert [rewrite.text for rewrite in found] == ["ä", "new", "a", "", "a"]
-    assert found[1].latent.tolist() == [1, 1]
-    assert found[0].latent is None
+def test_rows_that_nobody_asked_for_stay_where_they_are(parts):
+    assert gather(parts, [(3, 0)]) == [FAILED[0]]
+    assert gather(parts, [(0, 1)] * 3) == [PLAIN[1]] * 3
 
 
-def test_a_row_that_is_nowhere_is_an_error(held):
-    with pytest.raises(RunDirectoryError, match="should be there"):
-        held.fetch(np.array([0, 1]), np.array([0, 0]))
-    with pytest.raises(RunDirectoryError, match="should be there"):
-        HeldParts("key").fetch(np.array([0]), np.array([0]))
-    assert len(held.fetch(np.array([]), np.array([]))) == 0
+@pytest.mark.parametrize("place", [(1, 0), (0, 3), (3, 2), (9, 9)])
+def test_a_row_that_is_nowhere_is_an_error(parts, place):
+    for held in (parts, parts[:1], []):
+        with pytest.raises(RunDirectoryError, match=r"should be there are not\. Run the same command again"):
+            gather(held, [(0, 0), place])
+
+
+def test_of_nothing_nothing_is_read():
+    def refuse():
+        raise AssertionError("a part was read")
+        yield
+
+    assert len(gather_rewrites(refuse(), "key", (np.array([]), np.array([])))) == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"not a table"])
-def test_a_file_that_is_damaged_is_named_and_so_are_bytes_of_one(tmp_path, content):
-    path = tmp_path / name_part(0)
-    path.write_bytes(b"not a table")
-    parts = HeldParts("key")
-    parts.add_file(path, content)
+def test_a_part_that_is_damaged_is_named(tmp_path, content):
     with pytest.raises(RunDirectoryError, match=r"part-000000\.parquet' is damaged"):
-        parts.fetch(np.array([0]), np.array([0]))
+        gather([(tmp_path / name_part(0), content)], [(0, 0)])
+
+
+def test_a_part_of_another_table_is_named(tmp_path):
+    with pytest.raises(RunDirectoryError, match=r"part-000000\.parquet' does not belong to this table"):
+        gather([make(tmp_path, 0, 0, PLAIN, key="another")], [(0, 0)])
+
+
+def test_a_part_with_a_flipped_bit_is_never_read_as_another(parts):
+    path, content = parts[0]
+    told = set()
+    for at in range(0, len(content), 7):
+        spoilt = bytearray(content)
+        spoilt[at] ^= 4
+        with pytest.raises(RunDirectoryError) as caught:
+            gather([(path, bytes(spoilt)), parts[1]], PLACES)
+        told.add(str(caught.value).split("part-")[0])
+    assert len(told) == 1

@@ -12,6 +12,8 @@ from helpers import make_spec
 from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.steps import commit
+from tedaudit.store.checking import find_damage
+from tedaudit.store.directory import RunDirectory
 from tedaudit.store.listing import NAME, Listing, Made
 
 PLACE = "rewrites/word-rr/3"
@@ -91,6 +93,7 @@ def test_a_file_that_is_there_and_not_listed_does_not_exist_until_it_is(tmp_path
 
 def test_tidying_removes_what_was_never_listed_and_leaves_all_else(tmp_path):
     [listed] = add(tmp_path, 0)
+    assert Listing(tmp_path).spoilt == []
     unlisted = make(tmp_path, 1).name
     others = [
         tmp_path / PLACE / "table.json",
@@ -153,14 +156,18 @@ def test_half_a_digest_that_is_closed_says_nothing_of_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", [b"", b"\xff\xfe", b"x", b"# a remark", b"0" * 63 + b"  name", b"\x00" * 100]
+    "line",
+    [b"", b"\xff\xfe", b"x", b"# a remark", b"0" * 63 + b"  name", b"\x00" * 100, b"0" * 64 + b"  a\x1bb"],
 )
 def test_a_line_that_is_none_of_ours_says_nothing(tmp_path, line):
     names = add(tmp_path, 0, 1)
     path = tmp_path / NAME
     first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + line + b"\n" + second)
-    assert list(Listing(tmp_path)) == names
+    listing = Listing(tmp_path)
+    assert (list(listing), listing.list_lost(), listing.spoilt) == (names, [], [path])
+    listing.tidy()
+    assert (listing.spoilt, Listing(tmp_path).spoilt, path.read_bytes()) == ([], [], first + second)
 
 
 # --- several lists
@@ -278,3 +285,41 @@ def test_a_list_that_cannot_be_written_is_told_with_what_to_do(tmp_path):
         RunDirectoryError, match=r"files\.txt' cannot be written .* run the same command again"
     ):
         listing.add([make(tmp_path, 0)])
+
+
+# --- what `report --check` says of it
+
+
+def damage(root):
+    return find_damage(RunDirectory(root))[1]
+
+
+def test_a_file_that_is_not_the_listed_one_is_named_though_it_is_whole_in_itself(tmp_path):
+    root = run(make_spec(tmp_path / "run", attacks=["lexical"])).folder
+    assert damage(root) == []
+    lexical = root / "guesses/k2-lambda0/word-rr/3/lexical"
+    first = min(lexical.glob("part-*"))
+    other = run(make_spec(tmp_path / "other", attacks=["lexical"], seed=5)).folder
+    shutil.copy(other / "rewrites/word-rr/3/part-000000.parquet", root / "rewrites/word-rr/3")
+    assert "part-000000.parquet" in damage(root)[0]
+    shutil.copy(other / first.relative_to(root), first)
+    text = (root / NAME).read_text()
+    (root / NAME).write_text(
+        text.replace("  rewrites/word-rr/3/part-000001", "  rewrites/word-rr/3/part-100001")
+    )
+    told = damage(root)
+    assert sum(first.name in line for line in told) == 1
+    assert sum("part-100001.parquet' is in" in line and "not there" in line for line in told) == 1
+
+
+def test_a_digest_that_changed_in_the_list_is_named_with_the_list(tmp_path):
+    root = run(make_spec(tmp_path / "run", mechanisms=["identity"], attacks=["lexical"])).folder
+    lines = (root / NAME).read_text().splitlines(keepends=True)
+    last = next(line for line in lines if not line.startswith("#"))
+    changed = ("1" if last[0] == "0" else "0") + last[1:]
+    (root / NAME).write_text("".join(lines).replace(last, changed))
+    [line] = damage(root)
+    assert last[66:].strip() in line
+    assert str(root / NAME) in line
+    (root / NAME).write_text("".join(lines).replace(last, "x" + last))
+    assert damage(root) == [f"'{root / NAME}' has a line that says nothing. Run the same command again."]

@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tedaudit.batches import Ragged, Rewrites
+from tedaudit.batches import Rewrites
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store import rewrites
 from tedaudit.store import rewrites as rewrites_module
 from tedaudit.store.files import read_notes
 from tedaudit.store.guesses import GuessTable
-from tedaudit.store.rewrites import LeftOut, Released, RewriteTable
+from tedaudit.store.rewrites import Released, RewriteTable
 from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Rewrite
 
@@ -80,31 +79,6 @@ def test_every_part_of_a_rewrite_survives(tmp_path):
         if old.latent is not None:
             assert new.latent.dtype == np.float32
             assert new.latent.tolist() == old.latent.tolist()
-
-
-def test_a_part_without_its_latents_says_so_and_one_whose_mechanism_has_none_does_not(tmp_path):
-    rows = [Rewrite("a", (1,), np.ones(5)), Rewrite("b", error="late"), Rewrite("c", (2,), np.ones(3))]
-    shown = Rewrites.of(rows)
-    table, places = _table(tmp_path), np.zeros(3, dtype=np.int32)
-    table.append([0, 1, 2], places, shown, POOL)
-    table.append([0, 1, 2], places + 1, shown, POOL, keep_latents=False)
-    table.append([0, 1, 2], places + 2, Rewrites.from_texts(["x", "y", "z"]), POOL, keep_latents=False)
-    for found in (table, _table(tmp_path)):
-        lacking = [found.lacks_latent(np.arange(3), places + replicate).tolist() for replicate in range(4)]
-        assert lacking == [[False] * 3, [True] * 3, [False] * 3, [False] * 3]
-        assert found.count_left_out() == LeftOut(2, 32)  # of two rows that had one, in four bytes a number
-        mixed = found.fetch(np.array([0, 0, 0]), np.arange(3))
-        assert [row.latent is None for row in mixed] == [False, True, True]
-        assert [row.tokens for row in mixed] == [(1,), (1,), None]
-    notes = [read_notes(tmp_path / f"part-{number:06d}.parquet", "key") for number in range(3)]
-    assert ["latents_not_kept" in told for told in notes] == [False, True, False]
-
-
-def test_latents_are_too_large_if_all_rows_of_a_plan_would_take_more_than_is_kept():
-    one = Ragged.of([np.ones(5), None])  # 10 bytes a row
-    assert [rewrites.is_too_large(one, rows, 1000) for rows in (2, 100, 101)] == [False, False, True]
-    assert not rewrites.is_too_large(Ragged.absent(4), 10**9, 1)
-    assert not rewrites.is_too_large(Ragged.absent(0), 10**9, 1)
 
 
 def test_half_a_surrogate_pair_is_stored_in_the_form_that_attacks_see_now_and_later(tmp_path):

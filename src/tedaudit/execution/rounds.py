@@ -2,20 +2,25 @@
 
 A trial has a row for each rewrite. Given the secret, their noise is independent, so log-likelihoods add;
 other scores add as well, because any rule of an adversary is one. What is added lies in tables of its own, a
-row for each trial, and is read like any other guess.
+row for each trial, and is read like any other guess; if what it was made from changes, it is made again.
 """
+
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Guesses, PairLosses, Ragged
+from tedaudit.execution.steps import commit
 from tedaudit.plans.trials import judge, tie_keys
 from tedaudit.preparing.jobs import Job
-from tedaudit.store.guesses import GuessTable
+from tedaudit.store.guesses import GuessTable, make_guesses_part, name_rows, parse_rows
+from tedaudit.store.listing import Listing
+from tedaudit.store.table_folder import TableDefinition
 from tedaudit.types import Floats
 
 
-def add_rounds(job: Job, seed: int) -> None:
+def add_rounds(job: Job, seed: int, listing: Listing) -> None:
     """Write the guesses of complete trials for every number of rewrites, as far as they are not there yet."""
     for epsilon in job.epsilons if job.planned.series else ():
         for attack, prepared in job.attacks.items():
@@ -24,14 +29,45 @@ def add_rounds(job: Job, seed: int) -> None:
             trials = table.complete() // job.planned.rounds
             for seen in job.planned.series:
                 definition = job.seen_at(epsilon, attack, seen)
-                added = GuessTable(definition.folder, definition.claim() if trials else definition.check())
-                new = range(added.complete(), trials)
+                key = definition.claim() if trials else definition.check()
+                listing.drop(_list_outdated(definition, rows, job.planned.rounds, listing))
+                new = range(GuessTable(definition.folder, key).complete(), trials)
                 if new:
                     rounds = _Rounds(table, new, job.planned.rounds)
                     guesses = rounds.add(seen.rewrites, is_likelihood=prepared.is_likelihood)
                     keys = tie_keys(seed, seen.name, attack, new)
                     failed = rounds.failed[:, : seen.rewrites].all(axis=1)
-                    added.append(new, judge(guesses, failed, seen.plan.rows(new.start, new.stop), keys))
+                    judged = judge(guesses, failed, seen.plan.rows(new.start, new.stop), keys)
+                    name = f"{_name(definition)}/{name_rows(new)}"
+                    made = commit(job.store.root, {name: make_guesses_part(new, judged, key)})
+                    source = listing.digest_of(_list_sources(rows, new, job.planned.rounds, listing))
+                    listing.add([replace(one, source=source) for one in made])
+
+
+def _list_outdated(added: TableDefinition, rows: TableDefinition, rounds: int, listing: Listing) -> list[str]:
+    """Return the files of a table if one of them was not made from the guesses that are there now."""
+    files = [name for name in listing if name.startswith(f"{_name(added)}/")]
+    for name in files:
+        trials = parse_rows(name.rpartition("/")[2])
+        if not listing.is_made_from(name, _list_sources(rows, trials, rounds, listing)):
+            return files
+    return []
+
+
+def _list_sources(rows: TableDefinition, trials: range, rounds: int, listing: Listing) -> list[str]:
+    """Return the files of guesses that some trials are in."""
+    found = []
+    for name in listing:
+        folder, _, file = name.rpartition("/")
+        if folder == _name(rows):
+            part = parse_rows(file)
+            if part.start < trials.stop * rounds and part.stop > trials.start * rounds:
+                found.append(name)
+    return found
+
+
+def _name(table: TableDefinition) -> str:
+    return "/".join(table.folder.path.parts[-5:])
 
 
 class _Rounds:

@@ -126,7 +126,7 @@ class _Run:
                 if run.remade:
                     self._note(job, run.remade)
                 if self._part is None:
-                    add_rounds(job, audit.spec.seed)
+                    add_rounds(job, audit.spec.seed, self._listing)
             if self._part is not None:
                 continue
             if job.is_seeded is not None and run.has_rewritten:

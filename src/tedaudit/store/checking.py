@@ -1,10 +1,12 @@
 """Reads every file of a run to see whether it is what was written: nothing is computed or changed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.directory import REPEATS, RunDirectory
-from tedaudit.store.files import read_frame
+from tedaudit.store.files import read_frame, read_part
+from tedaudit.store.listing import Listing
 from tedaudit.store.looks import STUDIES
 from tedaudit.store.missing import find_missing
 from tedaudit.store.table_folder import TableFolder
@@ -20,6 +22,7 @@ _TABLES = (
 def find_damage(run: RunDirectory) -> tuple[int, list[str]]:
     """Return how many files of a run were read, its studies included, and what does not fit, a line each."""
     told = list(_examine(run))
+    told += _examine_list(run, list(filter(None, told)))
     number, found = len(told), [line for line in told if line]
     for study in _find_studies(run):
         more, others = find_damage(study)
@@ -66,6 +69,20 @@ def _examine(run: RunDirectory) -> Iterator[str]:
         yield from run.files.examine()
     except RunDirectoryError as error:
         yield str(error)
+
+
+def _examine_list(run: RunDirectory, told: Sequence[str]) -> Iterator[str]:
+    """Yield why lists of files, and files on them that nothing was `told` of, do not fit, or nothing."""
+    listing = Listing(run.root)
+    for path in listing.paths:
+        is_spoilt = path in listing.spoilt
+        yield f"'{path}' has a line that says nothing. Run the same command again." if is_spoilt else ""
+    for name, digest in listing.digests.items():
+        path = run.root / name
+        if name not in listing:
+            yield f"'{path}' is in '{listing.path}' and not there. Restore it, or run the same command again."
+        elif not any(str(path) in line for line in told) and sha256(read_part(path)).hexdigest() != digest:
+            yield f"'{path}' is not the file that is in '{listing.path}'. Restore one, or run again without."
 
 
 def _examine_table(folder: TableFolder, pattern: str) -> Iterator[str]:

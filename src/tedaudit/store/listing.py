@@ -46,15 +46,21 @@ class Listing:
         self._digests: dict[str, str] = {}
         self._sources: dict[str, str] = {}
         self._there: set[str] = set()
+        self.spoilt: list[Path] = []  # lists with a line that says nothing: torn by a kill, or damaged
         self.read()
+
+    @property
+    def paths(self) -> list[Path]:
+        """All lists that are there; those of parts are newer."""
+        lists = (self._root / NAME, *sorted(self._root.glob("files-*.txt")))
+        return [path for path in lists if path.exists()]
 
     def read(self) -> None:
         """Read all lists again, those of other parts included, and see which files are there."""
-        self._digests, self._sources = {}, {}
-        for path in (self._root / NAME, *sorted(self._root.glob("files-*.txt"))):  # those of parts are newer
-            if not path.exists():
-                continue
-            digests, sources = _parse(path)
+        self._digests, self._sources, self.spoilt = {}, {}, []
+        for path in self.paths:
+            digests, sources, is_whole = _parse(path)
+            self.spoilt += [] if is_whole else [path]
             self._digests |= digests
             self._sources |= sources
         self._there = set(_find_shards(self._root))
@@ -107,12 +113,15 @@ class Listing:
 
     def drop(self, names: Iterable[str]) -> None:
         """Take files from the list, and remove them."""
+        is_new = False
         for name in names:
             self._digests.pop(name, None)
             self._sources.pop(name, None)
             self._there.discard(name)
             (self._root / name).unlink(missing_ok=True)
-        self._write()
+            is_new = True
+        if is_new:
+            self._write()
 
     def tidy(self) -> None:
         """Put all lists into one and remove files that are on none: a kill came before they were listed."""
@@ -120,8 +129,9 @@ class Listing:
             (self._root / name).unlink(missing_ok=True)
         self._there &= self._digests.keys()
         others = [path for path in self._root.glob("files-*.txt") if path != self.path]
-        if others or not self.path.exists():
+        if others or self.spoilt or not self.path.exists():
             self._write()
+            self.spoilt = []
         for path in others:
             path.unlink(missing_ok=True)
 
@@ -131,16 +141,19 @@ class Listing:
         write_atomically(self.path, "".join(one.to_lines() for one in made).encode(), 0o600)
 
 
-def _parse(path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the digests and sources in a list; a torn line says nothing, any other one is refused."""
-    digests, sources = {}, {}
-    *lines, _torn = path.read_text(encoding="utf-8", errors="replace").split("\n")
+def _parse(path: Path) -> tuple[dict[str, str], dict[str, str], bool]:
+    """Return the digests and sources in a list, and whether all of its lines say something."""
+    digests, sources, read = {}, {}, 0
+    *lines, torn = path.read_text(encoding="utf-8", errors="replace").split("\n")
     for line in lines:
+        if not line.isprintable():
+            continue
         if match := _LINE.fullmatch(line):
             digests[match[2]] = match[1]
         elif match := _SOURCE.fullmatch(line):
             sources[match[2]] = match[1]
-    return digests, sources
+        read += match is not None
+    return digests, sources, read == len(lines) and not torn
 
 
 def _ends_line(handle: int, size: int) -> bool:
