@@ -24,8 +24,8 @@ from tedaudit.attacks.llm import ANSWER, LLM, Style
 from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.inference.judges.local import LocalJudge
 from tedaudit.inference.loading import Checkpoint
+from tedaudit.plugins.values import Observation, Rewrite
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Observation, Rewrite
 
 CHAT = (
     "{% for m in messages %}<s>{{ m['role'] }}\n{{ m['content'] }}</s>\n{% endfor %}"

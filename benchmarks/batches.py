@@ -26,8 +26,8 @@ from architectures import save
 from tedaudit.inference.autoencoders.bart import load_bart
 from tedaudit.inference.models.zoo import find_folder
 from tedaudit.plugins.registry import Reference, build
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
-from tedaudit.types import Draw
 
 SIZE = 32  # draws that the release decodes at a time
 EPSILONS = (100.0, 1000.0)

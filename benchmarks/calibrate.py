@@ -22,8 +22,8 @@ from tedaudit.estimators import success_from_epsilon
 from tedaudit.estimators.readings import Strongest, SuccessReading
 from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Pool
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.studies.calibrate.result import EpsilonForTarget
 from tedaudit.studies.calibrate.rounds import SearchSettings, Seen, Wanted, find_epsilons
 from tedaudit.studies.calibrate.search import Grid

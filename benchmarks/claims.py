@@ -16,11 +16,11 @@ from pathlib import Path
 from tedaudit.api import load_run
 from tedaudit.estimators.reduced import ESTIMATOR
 from tedaudit.inference.treebank import split_words
+from tedaudit.plugins.values import Claim
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import strongest
-from tedaudit.types import Claim
 
 _STEP = 5
 

@@ -25,12 +25,12 @@ from typing import Any
 import torch
 from architectures import ARCHITECTURES, PEAKED, save
 
-from tedaudit.batches import Draws
 from tedaudit.inference.loading import load_checkpoint
 from tedaudit.inference.models.zoo import find_folder as folder_of
+from tedaudit.plugins.batches import Draws
 from tedaudit.plugins.registry import Reference, build
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Draw
 
 GRID = (0.1, 0.5, 1.0, 10.0, 50.0, 100.0, 250.0, 750.0, 1000.0, 2500.0)
 SHOWN = (10.0, 100.0, 1000.0)

@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tedaudit.errors import SpecError
+from tedaudit.plugins.values import fold_text
 from tedaudit.text.readers import read_bytes
 from tedaudit.text.words import count_words
-from tedaudit.types import fold_text
 
 SIZES = (8, 16, 32)  # texts of one author that are counted
 _FEWEST_WORDS = 4

@@ -29,13 +29,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from exact_composition import LossLaw, author_law, average
-from tedaudit.batches import Draws
 from tedaudit.estimators import reduced_form
 from tedaudit.estimators.exposure import known_from, nested_grid
 from tedaudit.estimators.loss import LossSample
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.batches import Draws
+from tedaudit.plugins.values import Draw, Floats
 from tedaudit.seeding import derive
-from tedaudit.types import Draw, Floats
 
 EPSILON, TRIALS, GRID, DELTA = 0.8, 400, nested_grid(16), 0.1
 ERROR = 0.2  # of both sides together

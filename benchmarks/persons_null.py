@@ -16,7 +16,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tedaudit.batches import Guesses, Observations
+from tedaudit.plugins.batches import Guesses, Observations
+from tedaudit.plugins.values import Array, Card, Observation
 from tedaudit.results.row import Row
 from tedaudit.studies.link.authors import (
     EVERYONE,
@@ -30,7 +31,6 @@ from tedaudit.studies.link.authors import (
 from tedaudit.studies.link.ranks import show_nothing
 from tedaudit.studies.link.table import ColumnNames, Release, read_release
 from tedaudit.studies.link.trials import make_row
-from tedaudit.types import Array, Card, Observation
 
 EPSILON = 1.0
 

@@ -22,8 +22,8 @@ from tedaudit.api import run
 from tedaudit.errors import InfrastructureError
 from tedaudit.execution.ray_engine import RayEngine
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Card
 from tedaudit.spec.engine import EngineSpec
-from tedaudit.types import Card
 
 _INCIDENTAL = {"incidental": True}  # no part of the table's key
 _MEMORY = 100 * 2**20

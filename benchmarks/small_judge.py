@@ -13,8 +13,8 @@ import numpy as np
 from tedaudit import load_corpus
 from tedaudit.attacks.llm import LLM
 from tedaudit.inference.judges.serving import serve
+from tedaudit.plugins.values import Floats, Guess, Observation, Rewrite
 from tedaudit.seeding import derive
-from tedaudit.types import Floats, Guess, Observation, Rewrite
 
 
 def main() -> None:

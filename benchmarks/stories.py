@@ -52,7 +52,7 @@ STORIES = {
     "report of that run": f'call({RUN}); begin(); call("report", "run"); end()',
     "DP-MLM from draw to text": (
         'tedaudit.rewrite("dp-mlm", ["load everything once"], 10.0, seed=1)\n'
-        "from tedaudit.batches import Draws\n"
+        "from tedaudit.plugins.batches import Draws\n"
         "from tedaudit.plugins.registry import Reference, build\n"
         'mechanism = build(Reference("mechanism", "dp-mlm"))\n'
         'draws = Draws.of([tedaudit.Draw("I would like to fly to Boston.", 10.0, 1)])\n'

@@ -35,7 +35,7 @@ from tedaudit.inference.autoencoders.adept import (
 from tedaudit.inference.loading import WEIGHTS, load_quantised, save_quantised
 from tedaudit.mechanisms._noise import clip_norm
 from tedaudit.mechanisms.adept import Adept
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 
 CLIP = 5.0
 HIDDEN_TOKENS = 0.3  # share of the decoder's tokens

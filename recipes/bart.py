@@ -27,7 +27,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 from tedaudit.inference.autoencoders.bart import PRUNED, Bart, beam_decode, encode, load_bart, prune_order
 from tedaudit.inference.autoencoders.bart import cut_windows as read_windows
 from tedaudit.mechanisms.dp_bart import DPBart
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 
 DIMENSIONS = 256
 CLIP = 0.1

@@ -26,7 +26,7 @@ from tedaudit.inference.clip_range import EPSILONS, read_prompt
 from tedaudit.inference.loading import load_checkpoint
 from tedaudit.inference.triples.writing import decode, write_out
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 
 SOURCE, TARGET = 40, 33  # tokens at most
 POSITIONS = 256

@@ -14,9 +14,9 @@ from typing import Any
 from common.training import begin
 
 from tedaudit.mechanisms.sampler import Sampler
-from tedaudit.nominal import NO_EPSILON
+from tedaudit.plugins.nominal import NO_EPSILON
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
-from tedaudit.types import Draw
 
 BASE = "opus-mt"
 FILE = "round_trips.tsv.xz"

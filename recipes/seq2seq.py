@@ -28,7 +28,7 @@ from tedaudit.inference.loading import load_checkpoint
 from tedaudit.inference.triples.writing import decode, write_out
 from tedaudit.mechanisms.dp_prompt import DPPrompt
 from tedaudit.mechanisms.dp_st import DPST
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 
 PROMPT, TARGET = 104, 48  # tokens at most
 SOURCE = 80  # tokens of a text inside the prompt

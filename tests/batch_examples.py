@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from tedaudit.batches import Draws, Guesses, Observations, Rewrites
-from tedaudit.types import Draw, Guess, Observation, Rewrite
+from tedaudit.plugins.batches import Draws, Guesses, Observations, Rewrites
+from tedaudit.plugins.values import Draw, Guess, Observation, Rewrite
 
 NAN = math.nan
 LAST = 2**128 - 1

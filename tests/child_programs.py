@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from tedaudit.mechanisms.command import Command
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
-from tedaudit.types import Draw
 
 HEAD = """
 import json, os, signal, sys, time

@@ -3,12 +3,12 @@
 import math
 
 from helpers import TABLES, make_spec, reference, sentences, snapshot
-from tedaudit.batches import Draws
 from tedaudit.execution.bench import RewriteChunk
 from tedaudit.execution.engines import SerialEngine, do_here
 from tedaudit.execution.steps import RewriteStep
+from tedaudit.plugins.batches import Draws
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
-from tedaudit.types import Draw
 
 POOL = tuple(sentences(12))
 PLUGINS = "py:engine_plugins"

@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Callee, Card, Claim, Guess, Rewrite
 from tedaudit.seeding import uniforms
-from tedaudit.types import Callee, Card, Claim, Guess, Rewrite
 
 
 class Plain:

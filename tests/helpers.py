@@ -17,9 +17,9 @@ from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError
 from tedaudit.execution.engines import ProcessEngine
 from tedaudit.plugins.registry import Reference
+from tedaudit.plugins.values import Card, Claim, Draw, Guess, Observation, Rewrite
 from tedaudit.seeding import normals, uniforms
 from tedaudit.spec.model import AuditSpec, parse_spec
-from tedaudit.types import Card, Claim, Draw, Guess, Observation, Rewrite
 
 if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult

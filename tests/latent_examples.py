@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 
 from helpers import Latents, NearestLatent, make_spec, tables, vector
-from tedaudit.batches import Ragged
+from tedaudit.plugins.batches import Ragged
+from tedaudit.plugins.values import Card, Guess, Rewrite
 from tedaudit.seeding import normals, uniforms
-from tedaudit.types import Card, Guess, Rewrite
 
 RESAMPLED = "py:latent_examples:ResampledLatent"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import ContractError
+from tedaudit.plugins.values import Card, Claim, Guess, Rewrite
 from tedaudit.seeding import uniforms
-from tedaudit.types import Card, Claim, Guess, Rewrite
 
 
 class Noisy:

@@ -14,7 +14,7 @@ from tedaudit import (
     load_corpus,
 )
 from tedaudit.errors import CorpusError, SpecError
-from tedaudit.types import Split
+from tedaudit.plugins.values import Split
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
          for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip

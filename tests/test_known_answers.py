@@ -15,9 +15,9 @@ from helpers import NEVER, make_spec, sentences, within
 from tedaudit.api import run
 from tedaudit.estimators import baseline, reduced_form, success_from_epsilon
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Card, Guess, Observation
 from tedaudit.seeding import uniforms
 from tedaudit.store.directory import RunDirectory
-from tedaudit.types import Card, Guess, Observation
 
 TRIALS = 10_000
 LETTERS = "abcdefghijklmnopqrstuvwxyzàèìòùáéíóúâêîôûäëïöüãõñçøåæšžčřďťň"

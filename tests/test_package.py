@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import tedaudit
-from tedaudit.batches import Draws, Observations, Rewrites
 from tedaudit.execution.bench import Bench, GuessChunk, RewriteChunk
+from tedaudit.plugins.batches import Draws, Observations, Rewrites
 from tedaudit.plugins.registry import Reference
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import key_words
-from tedaudit.types import Draw
 
 SOURCE = Path(tedaudit.__file__).parent
 PROJECT = SOURCE.parents[1]
@@ -205,7 +205,7 @@ def within(name, *places):
 def test_mathematics_is_usable_alone():
     for name in modules():
         if within(name, "estimators"):
-            known = ("estimators", "errors", "types", "text.plain_data")
+            known = ("estimators", "errors", "plugins.values", "text.plain_data")
             assert all(within(found, *known) for found in ours(name)), name
             others = {found.partition(".")[0] for found in imports(modules()[name])} - {"tedaudit"}
             assert others <= {"numpy", "scipy", *sys.stdlib_module_names}, name

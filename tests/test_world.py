@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tedaudit.api import audit
-from tedaudit.types import fold_text
+from tedaudit.plugins.values import fold_text
 from world_texts import LANGUAGES, ODD, write_texts
 
 ATTACKS = ["lexical", "resample", {"name": "trained", "encoder": "lexical", "rewrites": 40}]

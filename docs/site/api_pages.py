@@ -13,7 +13,7 @@ from pydantic import BaseModel
 import tedaudit
 from tedaudit.plugins.settings import list_settings, read_meanings
 
-PLUGIN_MODULES = ("types", "batches", "nominal", "seeding", "execution.engines")
+PLUGIN_MODULES = ("plugins.values", "plugins.batches", "plugins.nominal", "seeding", "execution.engines")
 PAGES = {
     "functions": ("Functions", "What can be done from Python. Everything here is a name of `tedaudit`."),
     "results": ("Results and specs", "What the functions take and return."),
@@ -21,7 +21,7 @@ PAGES = {
     "errors": ("Errors", "What is raised. Every message says what is allowed and what to do next."),
 }
 MODULES = {
-    "abilities": ("Abilities", "tedaudit.plugins.abilities"),
+    "abilities": ("Abilities", "tedaudit.plugins.protocols"),
     "estimators": ("Estimators", "tedaudit.estimators"),
     "testing": ("Contract suite", "tedaudit.testing"),
 }

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tedaudit.api import audit, compare, estimate, load_corpus, load_run, report, rewrite, run
-    from tedaudit.batches import Draws, Guesses, Observations, Rewrites, TextLikelihoods
     from tedaudit.errors import (
         ContractError,
         CorpusError,
@@ -26,7 +25,22 @@ if TYPE_CHECKING:
     from tedaudit.estimators import Bound
     from tedaudit.execution.engines import Engine
     from tedaudit.forecast.forecast import Forecast, plan_audit
-    from tedaudit.nominal import NO_EPSILON, Nominal
+    from tedaudit.plugins.batches import Draws, Guesses, Observations, Rewrites, TextLikelihoods
+    from tedaudit.plugins.nominal import NO_EPSILON, Nominal
+    from tedaudit.plugins.values import (
+        Attack,
+        Card,
+        Claim,
+        Corpus,
+        CorpusLoader,
+        Draw,
+        Guess,
+        Leak,
+        Mechanism,
+        Observation,
+        Rewrite,
+        Split,
+    )
     from tedaudit.reports.result import Result
     from tedaudit.results.findings import AuditResult, Finding
     from tedaudit.results.losses import LossRow, read_losses
@@ -42,24 +56,10 @@ if TYPE_CHECKING:
     from tedaudit.trust.assertion import NotPrivateError, NotTestedError, PrivacyError, assert_private
     from tedaudit.trust.leaks.finder import find_leaks
     from tedaudit.trust.lint.linter import lint
-    from tedaudit.types import (
-        Attack,
-        Card,
-        Claim,
-        Corpus,
-        CorpusLoader,
-        Draw,
-        Guess,
-        Leak,
-        Mechanism,
-        Observation,
-        Rewrite,
-        Split,
-    )
 
 _HOMES = {
     "tedaudit.api": ("audit", "compare", "estimate", "load_corpus", "load_run", "report", "rewrite", "run"),
-    "tedaudit.batches": ("Draws", "Guesses", "Observations", "Rewrites", "TextLikelihoods"),
+    "tedaudit.plugins.batches": ("Draws", "Guesses", "Observations", "Rewrites", "TextLikelihoods"),
     "tedaudit.errors": (
         "ContractError", "CorpusError", "EncoderError", "InfrastructureError", "ModelError", "PluginError",
         "RunDirectoryError", "SpecError", "TedauditError",
@@ -67,7 +67,7 @@ _HOMES = {
     "tedaudit.estimators": ("Bound",),
     "tedaudit.execution.engines": ("Engine",),
     "tedaudit.forecast.forecast": ("Forecast", "plan_audit"),
-    "tedaudit.nominal": ("NO_EPSILON", "Nominal"),
+    "tedaudit.plugins.nominal": ("NO_EPSILON", "Nominal"),
     "tedaudit.reports.result": ("Result",),
     "tedaudit.results.findings": ("AuditResult", "Finding"),
     "tedaudit.results.losses": ("LossRow", "read_losses"),
@@ -83,7 +83,7 @@ _HOMES = {
     "tedaudit.trust.assertion": ("NotPrivateError", "NotTestedError", "PrivacyError", "assert_private"),
     "tedaudit.trust.leaks.finder": ("find_leaks",),
     "tedaudit.trust.lint.linter": ("lint",),
-    "tedaudit.types": (
+    "tedaudit.plugins.values": (
         "Attack", "Card", "Claim", "Corpus", "CorpusLoader", "Draw", "Guess", "Leak", "Mechanism",
         "Observation", "Rewrite", "Split",
     ),

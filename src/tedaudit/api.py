@@ -18,6 +18,7 @@ from tedaudit.execution.opening import Wanted, open_engine
 from tedaudit.execution.runner import Part, Progress, Started, executed
 from tedaudit.execution.schedule import count_steps, open_schedules
 from tedaudit.plugins.registry import Reference, build
+from tedaudit.plugins.values import Corpus, Mechanism, Rewrite
 from tedaudit.preparing.own_folder import own_folder
 from tedaudit.preparing.preparation import choose_attacks, prepare
 from tedaudit.releasing.release import Order, choose_epsilon, release
@@ -32,7 +33,6 @@ from tedaudit.results.reading import read_result
 from tedaudit.spec.model import AuditSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.looks import earlier_looks, find_look, note_look
-from tedaudit.types import Corpus, Mechanism, Rewrite
 
 AnyMechanism = str | Mechanism | Callable[..., Any] | Mapping[str, Any]
 _PLAN_SETTINGS = ("k", "lambda_", "strategy", "top", "estimator", "author", "texts", "knows", "releases")

@@ -7,7 +7,7 @@ from encoder_examples import find_minilm, go_offline
 from tedaudit.attacks.embedding import Embedding
 from tedaudit.errors import EncoderError
 from tedaudit.plugins.registry import determinants
-from tedaudit.types import Observation, Rewrite
+from tedaudit.plugins.values import Observation, Rewrite
 
 POOL = (
     "book a table for four", "the flight was late", "send the invoice today", "it rained all week",

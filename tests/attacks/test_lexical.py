@@ -8,10 +8,10 @@ import pytest
 from tedaudit.api import load_corpus
 from tedaudit.attacks import _similarity
 from tedaudit.attacks.lexical import Lexical
-from tedaudit.batches import Observations, Rewrites
-from tedaudit.plugins.abilities import Prepares
+from tedaudit.plugins.batches import Observations, Rewrites
+from tedaudit.plugins.protocols import Prepares
+from tedaudit.plugins.values import Observation, Rewrite
 from tedaudit.seeding import key_words
-from tedaudit.types import Observation, Rewrite
 
 POOL = load_corpus("demo").texts[:120]
 

@@ -8,9 +8,9 @@ import tedaudit
 from tedaudit.attacks.likelihood import Likelihood
 from tedaudit.mechanisms.identity import Identity
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Observation, Rewrite
 from tedaudit.results.measures import mean_posterior
 from tedaudit.testing import check_attack
-from tedaudit.types import Observation, Rewrite
 
 WORDS = tuple("abcdefg")
 

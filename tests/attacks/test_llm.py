@@ -10,11 +10,11 @@ from tedaudit.api import run
 from tedaudit.attacks.llm import LLM, Style, read_answer, shuffle_candidates
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Observation, Rewrite
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.testing import check_attack
-from tedaudit.types import Observation, Rewrite
 
 CANDIDATES = ("the doctor called", "my sister bought a bicycle", "nobody paid")
 

@@ -8,12 +8,12 @@ import pytest
 from helpers import given, make_spec, sentences, within
 from tedaudit.api import run
 from tedaudit.attacks.resample import Resample
-from tedaudit.batches import Observations, OwnRewrites, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.batches import Observations, OwnRewrites, Rewrites
+from tedaudit.plugins.values import Observation, Rewrite
 from tedaudit.preparing.preparation import prepare
 from tedaudit.testing import check_attack
-from tedaudit.types import Observation, Rewrite
 
 TEXTS = [f"{text} {'very ' * (i % 7)}soon" for i, text in enumerate(sentences(100))]
 WORDS = sorted({word for text in TEXTS for word in text.split()})

@@ -11,11 +11,11 @@ from tedaudit import Card, Claim, ContractError, Rewrite, SpecError, TextLikelih
 from tedaudit.attacks.text_likelihood import TextLikelihood
 from tedaudit.estimators.likelihood_check import bound_losses
 from tedaudit.mechanisms.identity import Identity
-from tedaudit.plugins.abilities import knows_texts
+from tedaudit.plugins.protocols import knows_texts
+from tedaudit.plugins.values import Observation
 from tedaudit.results.losses import find_contradictions
 from tedaudit.seeding import uniforms
 from tedaudit.testing import check_attack, check_mechanism
-from tedaudit.types import Observation
 
 ITEMS = ("", "a", "b", "ab", "ba")
 TEXTS = ("a b", "b a", "a a", "b b", "ab a", "ba b", "ab ba", "ba ab", "a ba", "b ab")

@@ -10,10 +10,10 @@ from tedaudit.attacks.ensemble import Ensemble
 from tedaudit.attacks.trained import Trained
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Card, Rewrite
 from tedaudit.preparing.preparation import prepare
 from tedaudit.spec.model import parse_spec
 from tedaudit.testing import check_attack
-from tedaudit.types import Card, Rewrite
 
 KEYS: set[int] = set()
 

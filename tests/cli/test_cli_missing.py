@@ -10,7 +10,7 @@ import tedaudit
 from command_line import TEXTS, call
 from helpers import Stop, summary
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.types import Claim
+from tedaudit.plugins.values import Claim
 
 SPEC = """\
 corpus: {name: files, path: texts.csv, column: text}

@@ -19,11 +19,11 @@ from tedaudit.cli.console import (
     show_result,
 )
 from tedaudit.estimators import baseline, reduced_form
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.values import Card, Rewrite
 from tedaudit.releasing.replay import Replayed
 from tedaudit.results.findings import AuditResult
 from tedaudit.store.directory import RunDirectory
-from tedaudit.types import Card, Rewrite
 
 NASTY = [
     "[bold]x[/bold]",

@@ -21,8 +21,8 @@ from tedaudit.estimators import (
     sequential,
 )
 from tedaudit.estimators.sequential import confidence_sequence
+from tedaudit.plugins.values import Plan
 from tedaudit.preparing.preparation import prepare
-from tedaudit.types import Plan
 
 NAMES = estimator_names()
 

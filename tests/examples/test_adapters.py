@@ -18,8 +18,8 @@ from environments import PROJECT, find_environment, read_commands
 from tedaudit.errors import ModelError, PluginError
 from tedaudit.mechanisms import _programs
 from tedaudit.plugins.registry import Reference, build, determinants
+from tedaudit.plugins.values import Draw
 from tedaudit.testing import check_mechanism
-from tedaudit.types import Draw
 from tiny_nltk_data import save_nltk_data
 
 ADAPTERS = PROJECT / "examples" / "adapters"

@@ -87,7 +87,7 @@ def test_the_example_passes_the_contract_suite_and_the_rules_of_the_layout_where
 
 
 def test_the_text_names_every_optional_ability_with_its_methods():
-    from tedaudit.plugins import abilities
+    from tedaudit.plugins import protocols as abilities
 
     protocols = {
         name: value

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from helpers import HERE, reference, sentences
-from tedaudit.batches import Draws, Guesses, Observations, Rewrites
 from tedaudit.errors import ContractError
 from tedaudit.execution.bench import Bench, GuessChunk, RewriteChunk
+from tedaudit.plugins.batches import Draws, Guesses, Observations, Rewrites
 from tedaudit.plugins.registry import Reference
+from tedaudit.plugins.values import Card, Draw, Guess, Rewrite
 from tedaudit.seeding import LateKeys, derive, key_words
-from tedaudit.types import Card, Draw, Guess, Rewrite
 
 POOL = tuple(sentences(12))
 DRAWS = Draws.of(

@@ -14,7 +14,7 @@ from tedaudit.execution.calls import CallCounts, find_callee
 from tedaudit.mechanisms.dp_st import DPST
 from tedaudit.mechanisms.function import Function
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.types import Callee
+from tedaudit.plugins.values import Callee
 from tedaudit.utility.study import run_study
 from tiny_study import make_study
 

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import tedaudit
-from tedaudit.batches import Draws, Ragged, Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.confirmation import find_suspects
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.nominal import Nominal
-from tedaudit.plugins.abilities import forbids_by_rule
+from tedaudit.plugins.batches import Draws, Ragged, Rewrites
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.protocols import forbids_by_rule
+from tedaudit.plugins.values import Card, Claim, Rewrite
 from tedaudit.results.certain_losses import CertainLoss, write_certain
 from tedaudit.results.losses import read_losses
 from tedaudit.seeding import uniforms
-from tedaudit.types import Card, Claim, Rewrite
 
 WORDS = ("red", "green", "blue", "black", "white", "brown")
 TEXTS = [" ".join(WORDS[(start + i * step) % 6] for i in range(3)) for start in range(6) for step in (1, 2)]

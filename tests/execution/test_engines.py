@@ -11,8 +11,8 @@ from engine_examples import Backwards, list_contents
 from helpers import Recording, Stop, make_spec, reference, summary, tables
 from tedaudit.api import run
 from tedaudit.execution.engines import SerialEngine
+from tedaudit.plugins.values import Card, Guess, Rewrite
 from tedaudit.store.listing import Made
-from tedaudit.types import Card, Guess, Rewrite
 
 
 class Talkative(SerialEngine):

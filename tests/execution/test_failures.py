@@ -11,9 +11,9 @@ from helpers import Failing, SharedWords, make_spec, sentences, within
 from tedaudit.api import run
 from tedaudit.errors import InfrastructureError
 from tedaudit.plugins import retries
+from tedaudit.plugins.values import Card, Guess
 from tedaudit.releasing.replay import replay
 from tedaudit.store.directory import RunDirectory
-from tedaudit.types import Card, Guess
 
 TEXTS = sentences(60)
 MIDDLE = sorted(map(len, TEXTS))[30]

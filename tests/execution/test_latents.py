@@ -15,12 +15,12 @@ from engine_examples import Backwards, list_contents
 from helpers import HERE, FreshProcesses, Stop, make_spec, sentences, snapshot, stopped
 from latent_examples import RESAMPLED, Encoding, Remaking, latents, make_latent_work, without_latents
 from tedaudit.api import run
-from tedaudit.batches import Ragged
 from tedaudit.errors import ContractError
 from tedaudit.execution.engines import ProcessEngine, SerialEngine
 from tedaudit.execution.schedule import open_schedules
 from tedaudit.forecast.forecast import plan_audit
 from tedaudit.mechanisms.adept import Adept
+from tedaudit.plugins.batches import Ragged
 from tedaudit.preparing.preparation import prepare
 from tedaudit.releasing.replay import replay
 from tedaudit.store.directory import RunDirectory
@@ -256,7 +256,7 @@ class Mistaken(Encoding):
 def test_latents_that_are_none_are_refused_with_the_name_of_the_mechanism(tmp_path, monkeypatch, made):
     monkeypatch.setattr(Mistaken, "made", made)
     spec = make_latent_work(tmp_path, mechanisms=["py:test_latents:Mistaken"], epsilons=[1], block=100)
-    wanted = "no luck" if isinstance(made, Exception) else "it must return a tedaudit.batches.Ragged"
+    wanted = "no luck" if isinstance(made, Exception) else "it must return a tedaudit.plugins.batches.Ragged"
     with pytest.raises(ContractError, match=wanted) as caught:
         run(spec)
     assert "Mistaken'" in str(caught.value)

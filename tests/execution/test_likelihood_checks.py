@@ -8,8 +8,8 @@ from helpers import make_spec, sentences
 from tedaudit.api import load_run, run
 from tedaudit.execution import likelihood_checks
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Card, Claim, Rewrite
 from tedaudit.seeding import normals
-from tedaudit.types import Card, Claim, Rewrite
 
 WORDS = tuple(sorted({word for text in sentences(40) for word in text.split()}))[:12]
 

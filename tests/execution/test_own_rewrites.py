@@ -21,13 +21,13 @@ from helpers import (
 )
 from tedaudit.api import run
 from tedaudit.attacks.resample import Resample
-from tedaudit.batches import OwnRewrites
+from tedaudit.plugins.batches import OwnRewrites
+from tedaudit.plugins.values import Card, Guess, Observation, Plan
 from tedaudit.preparing.jobs import share_out
 from tedaudit.preparing.planner import PlannedTrials
 from tedaudit.preparing.preparation import prepare
 from tedaudit.releasing.replay import replay
 from tedaudit.store.directory import RunDirectory
-from tedaudit.types import Card, Guess, Observation, Plan
 
 AUDITED, OWN = "rewrites/recording/3", "own_rewrites/recording/3"
 GUESSES = "guesses/k2-lambda0/recording/3/resample"

@@ -11,11 +11,11 @@ from golden.reading import read_rows
 from helpers import make_spec
 from tedaudit.api import load_run, run
 from tedaudit.execution.runner import executed
+from tedaudit.plugins.values import Card, Claim, Rewrite
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import parse_rows
 from tedaudit.store.listing import Listing
 from tedaudit.store.rewrites import RewriteTable
-from tedaudit.types import Card, Claim, Rewrite
 
 UNSEEDED = "py:test_remade:Unseeded"
 

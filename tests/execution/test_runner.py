@@ -30,11 +30,11 @@ from tedaudit.api import run
 from tedaudit.errors import ContractError
 from tedaudit.execution.engines import SerialEngine
 from tedaudit.execution.steps import GuessStep, RewriteStep
+from tedaudit.plugins.values import Card, Guess, Plan, Rewrite
 from tedaudit.preparing.history import Rewriting, extend_history, parse_history
 from tedaudit.seeding import derive, uniforms
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
-from tedaudit.types import Card, Guess, Plan, Rewrite
 
 BUILT_IN = "tedaudit.mechanisms.another"  # where a plug-in of this package would lie
 

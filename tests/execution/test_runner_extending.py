@@ -8,11 +8,11 @@ import pytest
 
 from helpers import TABLES, Recording, SharedWords, given, make_spec, sentences, snapshot, tables
 from tedaudit.api import run
-from tedaudit.batches import TextLikelihoods
 from tedaudit.errors import RunDirectoryError
+from tedaudit.plugins.batches import TextLikelihoods
+from tedaudit.plugins.values import Draw, Rewrite
 from tedaudit.preparing.preparation import prepare
 from tedaudit.store.missing import find_missing
-from tedaudit.types import Draw, Rewrite
 
 
 def _pairs(plan):

@@ -7,8 +7,8 @@ import pytest
 from tedaudit.api import load_run
 from tedaudit.experiments.convention import convert_units
 from tedaudit.experiments.definition import Experiment, Workspace
+from tedaudit.plugins.values import Card, Claim, Rewrite
 from tedaudit.store.directory import RunDirectory
-from tedaudit.types import Card, Claim, Rewrite
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from tedaudit.errors import ModelError
 from tedaudit.inference.autoencoders.adept import greedy_decode, load_adept
 from tedaudit.mechanisms._noise import sigma_for
 from tedaudit.mechanisms.adept import Adept
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 from tiny_models import SENTENCES, one_thread, save_lstm
 
 DRAWS = [Draw(text, epsilon, key) for text in SENTENCES for epsilon in (1.0, 300.0, 1e4) for key in (1, 2, 3)]

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from tedaudit.batches import Draws
 from tedaudit.errors import InfrastructureError
 from tedaudit.mechanisms._anonymisers import read_versions, rewrite_each
-from tedaudit.nominal import NO_EPSILON
 from tedaudit.plugins import retries
-from tedaudit.types import Draw
+from tedaudit.plugins.batches import Draws
+from tedaudit.plugins.nominal import NO_EPSILON
+from tedaudit.plugins.values import Draw
 
 DRAWS = Draws.of(
     [Draw(text, float(NO_EPSILON), key) for text, key in (("a", 1), ("b", 2), ("a", 3), ("a", 1))]
@@ -70,7 +70,7 @@ def close(*arguments, **settings):
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.create_connection = close
 
 from tedaudit.plugins.registry import Reference, build
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 TEXT = "Ask alice@example.co.uk, bob@nowhere.invalid, +1 212-555-5555, http://example.com/a or 10.0.0.1."
 for name, settings in PLUGINS:
     plugin = build(Reference("mechanism", name, settings))

@@ -12,7 +12,7 @@ from child_programs import SHOUT, MarkedClock, make_command, make_draws, rewrite
 from tedaudit.errors import InfrastructureError, PluginError, SpecError
 from tedaudit.mechanisms import _program, _programs
 from tedaudit.mechanisms.command import Command
-from tedaudit.types import Rewrite
+from tedaudit.plugins.values import Rewrite
 
 TELL = "answer(request, text=json.dumps(request))"
 

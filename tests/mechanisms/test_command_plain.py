@@ -8,7 +8,7 @@ from child_programs import MarkedClock, make_draws, rewrite, save_script
 from tedaudit.errors import PluginError
 from tedaudit.mechanisms import _program
 from tedaudit.mechanisms.command import Command
-from tedaudit.types import Rewrite
+from tedaudit.plugins.values import Rewrite
 
 LOOP = """
 import os, sys

@@ -1,8 +1,8 @@
 import math
 
 from tedaudit.mechanisms.constant import Constant
-from tedaudit.plugins.abilities import HasOwnEpsilons
-from tedaudit.types import Draw, Rewrite
+from tedaudit.plugins.protocols import HasOwnEpsilons
+from tedaudit.plugins.values import Draw, Rewrite
 
 
 def test_every_text_comes_out_as_the_same_sentence():

@@ -10,7 +10,7 @@ from tedaudit.inference.autoencoders.bart import beam_decode, load_bart
 from tedaudit.mechanisms._noise import sigma_for
 from tedaudit.mechanisms.dp_bart import DPBart
 from tedaudit.plugins.registry import determinants
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 from tiny_models import SENTENCES, one_thread, save_bart
 
 PRUNED = (0, 3, 4, 11, 15)

@@ -10,12 +10,12 @@ import tedaudit
 from release_rules import encode_port
 from tedaudit.attacks.internal import Internal
 from tedaudit.attacks.likelihood import Likelihood
-from tedaudit.batches import Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.dp_bart import DPBart
+from tedaudit.plugins.batches import Rewrites
 from tedaudit.plugins.registry import Reference, build
+from tedaudit.plugins.values import Draw
 from tedaudit.testing import check_attack, check_mechanism
-from tedaudit.types import Draw
 from tiny_models import SENTENCES, one_thread, save_bart
 
 SIZE = 16  # dimensions of the tiny model

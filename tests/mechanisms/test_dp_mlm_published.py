@@ -12,8 +12,8 @@ from tedaudit.errors import SpecError
 from tedaudit.inference.treebank import join_words, load_splitter, load_stop_words
 from tedaudit.mechanisms._released_slots import list_marks, to_slots, to_tokens
 from tedaudit.plugins.registry import Reference, build
+from tedaudit.plugins.values import Draw
 from tedaudit.testing import check_mechanism
-from tedaudit.types import Draw
 from tiny_models import one_thread, save_roberta
 from tiny_nltk_data import STOP_WORDS, save_nltk_data
 

@@ -15,11 +15,11 @@ from tedaudit.mechanisms import dp_pivot
 from tedaudit.mechanisms.dp_pivot import DPPivot
 from tedaudit.mechanisms.dp_prompt import DPPrompt
 from tedaudit.mechanisms.sampler import Sampler
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
 from tedaudit.testing import check_mechanism
 from tedaudit.testing.likelihood_check import PAIRS
 from tedaudit.trust.lint.linter import lint
-from tedaudit.types import Draw
 from tiny_models import CHAT_TEMPLATE, one_thread, save_bart, save_llama, save_marian, save_t5
 
 TEXTS = ("My sister bought a red bicycle.", "she lost her keys in the park", "the doctor called", "")

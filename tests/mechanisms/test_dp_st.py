@@ -13,9 +13,9 @@ from tedaudit.inference.triples.table import load_table
 from tedaudit.inference.triples.writing import fit_prompt, load_writer
 from tedaudit.mechanisms.dp_st import DPST
 from tedaudit.plugins.registry import determinants
+from tedaudit.plugins.values import Draw
 from tedaudit.testing import check_mechanism
 from tedaudit.testing.likelihood_check import PAIRS
-from tedaudit.types import Draw
 from tiny_dp_st import BICYCLE, BREAD, HELLO, KEYS, MOTHER, ODD, RENT, make_dp_st, save_parts
 from tiny_triples import PUBLIC, minilm, openie_server, row
 

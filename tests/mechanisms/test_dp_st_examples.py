@@ -8,7 +8,7 @@ import pytest
 
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.mechanisms.dp_st import DPST
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 from tiny_dp_st import BICYCLE, KEYS, make_dp_st, save_parts
 from tiny_models import CHAT_TEMPLATE, save_llama
 

@@ -9,7 +9,7 @@ import pytest
 import tedaudit
 from tedaudit.mechanisms.dp_st import DPST
 from tedaudit.plugins.registry import Reference, build
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 from tiny_dp_st import BICYCLE, BREAD, HELLO, KEYS, MOTHER, ODD, make_dp_st, save_parts
 from tiny_triples import PUBLIC, openie_server, row
 

@@ -9,10 +9,10 @@ import pytest
 from tedaudit.api import load_corpus
 from tedaudit.inference.triples.reading import add_alignments
 from tedaudit.mechanisms.dp_st import DPST
-from tedaudit.plugins.abilities import HasTextLikelihood
+from tedaudit.plugins.protocols import HasTextLikelihood
 from tedaudit.plugins.registry import Reference, build
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
-from tedaudit.types import Draw
 from tiny_dp_st import BICYCLE, BREAD, HELLO, KEYS, MOTHER, ODD, RENT, make_dp_st, save_parts
 from tiny_triples import PUBLIC
 

@@ -13,8 +13,8 @@ import pytest
 from tedaudit.errors import ContractError, InfrastructureError, PluginError, SpecError
 from tedaudit.mechanisms.function import Function
 from tedaudit.plugins import retries
+from tedaudit.plugins.values import Draw, Rewrite
 from tedaudit.seeding import derive
-from tedaudit.types import Draw, Rewrite
 
 TEXTS = ["a b", "", "c"]
 DRAWS = [Draw(text, 2.0, derive(0, i)) for i, text in enumerate(TEXTS)]

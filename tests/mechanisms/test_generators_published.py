@@ -6,7 +6,7 @@ import pytest
 from release_rules import exponential, next_logits, read_prompt
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
 from tedaudit.plugins.registry import Reference, build
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 from tiny_models import one_thread, save_gpt2, save_t5
 
 EPSILON, LOW, HIGH = 40.0, -2.0, 2.0

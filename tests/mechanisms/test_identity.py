@@ -1,8 +1,8 @@
 import math
 
 from tedaudit.mechanisms.identity import Identity
-from tedaudit.plugins.abilities import HasOwnEpsilons
-from tedaudit.types import Draw
+from tedaudit.plugins.protocols import HasOwnEpsilons
+from tedaudit.plugins.values import Draw
 
 
 def test_texts_come_out_as_they_went_in():

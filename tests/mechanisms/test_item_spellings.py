@@ -8,7 +8,7 @@ import pytest
 from tedaudit.inference.treebank import join_words
 from tedaudit.mechanisms._masked_rows import ItemSpellings
 from tedaudit.mechanisms.dp_mlm import DPMLM
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 from tiny_models import save_mpnet_encoder
 
 SPELLINGS = ["", "hello", ",", "can", "not", "(", "world", ")", ".", "''", "n't", "do", "e-mail"]

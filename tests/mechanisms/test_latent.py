@@ -16,8 +16,8 @@ from tedaudit.mechanisms._noise import laplaces, sigma_for, true_epsilon
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.mechanisms.dp_bart import DPBart
 from tedaudit.plugins.registry import Reference, build, determinants
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import normals
-from tedaudit.types import Draw
 from tiny_models import SENTENCES, one_thread, save_bart, save_lstm
 
 ODD = ("", " \n", "?! ...", "word " * 10_000, "😀 👩‍👧 🇫🇷", "a\x00b\x1b[31m\u202e", "half \ud800 a pair")

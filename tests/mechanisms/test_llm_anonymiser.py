@@ -12,7 +12,7 @@ from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.judges import calls, serving
 from tedaudit.mechanisms.llm_anonymiser import LLMAnonymiser
 from tedaudit.plugins.registry import Reference, build
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 from tiny_models import SENTENCES, one_thread, save_llama
 
 pytest.importorskip("httpx")

@@ -12,9 +12,9 @@ from tedaudit.errors import PluginError, SpecError
 from tedaudit.mechanisms import _programs
 from tedaudit.mechanisms.mldp import MLDP, SCRIPT
 from tedaudit.plugins.registry import determinants
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
 from tedaudit.testing import check_mechanism
-from tedaudit.types import Draw
 
 WORDS = 4000  # of the package's 33,860: what is tried is the package, and a start takes seconds
 TEXT = "Please send the March invoice to Zyxgor!"

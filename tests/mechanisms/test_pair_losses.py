@@ -14,10 +14,10 @@ from tedaudit.mechanisms.adept import Adept
 from tedaudit.mechanisms.dp_bart import DPBart
 from tedaudit.mechanisms.dp_st import DPST
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.plugins.abilities import can_compare
+from tedaudit.plugins.protocols import can_compare
 from tedaudit.plugins.registry import Reference, build
+from tedaudit.plugins.values import Draw
 from tedaudit.testing.likelihood_check import check_comparison
-from tedaudit.types import Draw
 from tiny_models import SENTENCES, one_thread, save_bart, save_gpt2, save_lstm, save_roberta, save_t5
 from tiny_triples import PUBLIC, save_parser, save_public_table
 

@@ -9,7 +9,7 @@ import pytest
 import tedaudit
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.plugins.registry import Reference, build, determinants, model_uses
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 
 pytest.importorskip("presidio_analyzer")
 pytest.importorskip("presidio_anonymizer")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.nominal import NO_EPSILON
-from tedaudit.plugins.abilities import HasTextLikelihood
+from tedaudit.plugins.nominal import NO_EPSILON
+from tedaudit.plugins.protocols import HasTextLikelihood
 from tedaudit.plugins.registry import Reference, build, find
 from tedaudit.plugins.settings import list_settings
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
-from tedaudit.types import Draw
 from tiny_models import one_thread
 
 PIECES = {

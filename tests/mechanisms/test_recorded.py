@@ -7,8 +7,8 @@ import pytest
 
 from tedaudit.errors import CorpusError, SpecError
 from tedaudit.mechanisms.recorded import Recorded
-from tedaudit.plugins.abilities import BringsTexts, HasOwnEpsilons, WritesOnce
-from tedaudit.types import Draw, Rewrite
+from tedaudit.plugins.protocols import BringsTexts, HasOwnEpsilons, WritesOnce
+from tedaudit.plugins.values import Draw, Rewrite
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.nominal import NO_EPSILON
+from tedaudit.plugins.nominal import NO_EPSILON
 from tedaudit.plugins.registry import Reference, build, determinants
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
 from tedaudit.testing import check_mechanism
 from tedaudit.testing.likelihood_check import PAIRS
-from tedaudit.types import Draw
 from tiny_models import CHAT_TEMPLATE, one_thread, save_bart, save_gpt2, save_llama, save_t5
 
 PLAIN = ("My sister bought a red bicycle.", "she lost her keys in the park", "The doctor called in May!")

@@ -10,8 +10,8 @@ from scipy.stats import chisquare
 
 from tedaudit.api import load_corpus
 from tedaudit.mechanisms.dp_mlm import DPMLM
-from tedaudit.plugins.abilities import HasTextLikelihood
-from tedaudit.types import Draw
+from tedaudit.plugins.protocols import HasTextLikelihood
+from tedaudit.plugins.values import Draw
 from tiny_models import one_thread
 from tiny_nltk_data import save_nltk_data
 

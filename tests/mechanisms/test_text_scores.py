@@ -8,10 +8,10 @@ import pytest
 from tedaudit.api import load_corpus
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.mechanisms.dp_bart import DPBart
-from tedaudit.plugins.abilities import HasTextLikelihood
+from tedaudit.plugins.protocols import HasTextLikelihood
 from tedaudit.plugins.registry import Reference, build
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
-from tedaudit.types import Draw
 from tiny_models import SENTENCES, one_thread, save_bart, save_lstm
 
 CLASSES = {"dp-bart": DPBart, "adept": Adept}

@@ -10,8 +10,8 @@ from safetensors.numpy import load_file, save_file
 
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.plugins.registry import Reference, build, determinants
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
-from tedaudit.types import Draw
 from tiny_models import one_thread, save_gpt2, save_mpnet, save_roberta, save_t5
 
 NAMES = ("dp-prompt", "dp-paraphrase", "dp-mlm")

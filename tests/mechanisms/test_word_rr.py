@@ -13,8 +13,8 @@ from scipy.stats import binom, chisquare
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms import word_rr
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive, rare, uniforms
-from tedaudit.types import Draw
 
 TINY = WordRR(slots=2, vocabulary=("yes", "no"))
 TEXTS = ["", "yes", "no", "yes yes", "yes no", "no yes", "no no", "maybe yes"]

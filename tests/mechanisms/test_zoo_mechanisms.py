@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tedaudit.api import load_corpus
-from tedaudit.batches import Rewrites
 from tedaudit.inference.encoders.sentence import load_encoder
+from tedaudit.plugins.batches import Rewrites
 from tedaudit.plugins.registry import Reference, build, zoo_fields
+from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive
-from tedaudit.types import Draw
 
 pytest.importorskip("tedaudit_zoo")
 SIX = ("adept", "dp-bart", "dp-paraphrase", "dp-prompt", "dp-mlm", "dp-st")

@@ -6,7 +6,7 @@ import pytest
 from tedaudit.errors import SpecError
 from tedaudit.plans.authors import Authors, choose_authors, make_author_plan, repeat_trials, take_trials
 from tedaudit.plans.plans import number_replicates
-from tedaudit.types import Corpus, Plan, Split
+from tedaudit.plugins.values import Corpus, Plan, Split
 
 SIZES = {"ann": 3, "bob": 40, "cy": 8, "di": 9, "ed": 1, "flo": 16, "": 5}
 

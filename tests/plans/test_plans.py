@@ -18,8 +18,8 @@ from tedaudit.plans.plans import (
     number_replicates,
 )
 from tedaudit.plans.trials import judge
+from tedaudit.plugins.values import Guess, Plan
 from tedaudit.seeding import derive
-from tedaudit.types import Guess, Plan
 
 UNIFORM = Sampling(3, temperature=0.0)
 SAMPLINGS = {

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from helpers import within
-from tedaudit.batches import Guesses, Rewrites
 from tedaudit.plans.trials import KEPT_SCORES, Wanted, judge, make_draws, tie_keys
+from tedaudit.plugins.batches import Guesses, Rewrites
+from tedaudit.plugins.values import Guess, Plan, Rewrite
 from tedaudit.seeding import key_numbers
-from tedaudit.types import Guess, Plan, Rewrite
 
 
 def _plan(secret):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tedaudit.mechanisms.function import Function
+from tedaudit.plugins.values import Claim
 from tedaudit.seeding import derive
-from tedaudit.types import Claim
 
 Kind = Literal[
     "kept words", "kept shape", "cut support", "wrong constant", "fixed function", "no noise",

@@ -17,7 +17,7 @@ from planted.flaw import (
     respond,
     split_pieces,
 )
-from tedaudit.types import Claim
+from tedaudit.plugins.values import Claim
 
 _POSITIONS, _LATENT = 6, 64
 CLASSICAL = Claim(10.0, "document", delta=0.1)

@@ -7,7 +7,7 @@ from planted.flaw import TRIALS
 from planted.flaws import FLAWS
 from planted.nulls import NULLS
 from planted.scripts import SCRIPTS, write_texts
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 
 TEXTS = tedaudit.load_corpus("demo", size=300).texts * 2
 KINDS = {

@@ -23,7 +23,7 @@ from tedaudit.plugins.registry import (
     names,
     parameters,
 )
-from tedaudit.types import Card, Draw
+from tedaudit.plugins.values import Card, Draw
 
 KINDS = ["mechanism", "attack", "corpus"]
 

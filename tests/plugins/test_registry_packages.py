@@ -6,7 +6,7 @@ import pytest
 
 from tedaudit.errors import PluginError, SpecError
 from tedaudit.plugins.registry import Reference, build, cards, find, names
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 
 
 def made(kind, name, **params):

@@ -9,7 +9,7 @@ import pytest
 from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.plugins.registry import find, names, parameters
 from tedaudit.plugins.settings import Setting, list_settings, read_meanings
-from tedaudit.types import Card
+from tedaudit.plugins.values import Card
 
 BUILT_IN = [(kind, name) for kind in ("mechanism", "attack", "corpus") for name in names(kind)]
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from helpers import Promising, make_spec
 from helpers import given as given_texts
 from tedaudit.execution.schedule import open_schedules
+from tedaudit.plugins.values import Plan
 from tedaudit.preparing.history import Rewriting, Wave, extend_history, parse_history
 from tedaudit.preparing.preparation import prepare
-from tedaudit.types import Plan
 
 POOL = 6
 LABEL = "mechanism"

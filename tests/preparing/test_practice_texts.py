@@ -6,9 +6,9 @@ from helpers import given, make_spec, sentences
 from tedaudit.api import load_run, run
 from tedaudit.corpora.demo import Demo
 from tedaudit.plugins.registry import cards
+from tedaudit.plugins.values import Corpus, Split
 from tedaudit.preparing.jobs import choose_practice
 from tedaudit.results.run_notes import note_practice
-from tedaudit.types import Corpus, Split
 
 ATTACKS = [
     {"name": "trained", "encoder": "lexical", "rewrites": 60},

@@ -9,11 +9,11 @@ from helpers import Latents, NearestLatent, Recording, given, make_spec, sentenc
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.errors import CorpusError, PluginError, RunDirectoryError, SpecError
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.values import Card, Claim, Corpus, Rewrite, Split
 from tedaudit.preparing.preparation import prepare
 from tedaudit.releasing.replay import replay
 from tedaudit.store.directory import RunDirectory
-from tedaudit.types import Card, Claim, Corpus, Rewrite, Split
 
 
 def _manifest(root):

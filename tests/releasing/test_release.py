@@ -6,9 +6,9 @@ import pytest
 from tedaudit.errors import ContractError, SpecError
 from tedaudit.mechanisms.identity import Identity
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.nominal import NO_EPSILON
+from tedaudit.plugins.nominal import NO_EPSILON
+from tedaudit.plugins.values import Card, Rewrite
 from tedaudit.releasing.release import Order, choose_epsilon, format_of, release, write_released
-from tedaudit.types import Card, Rewrite
 
 TEXTS = ["the old house by the sea", "she went home", ""]
 

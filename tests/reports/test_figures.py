@@ -9,13 +9,13 @@ from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.estimators import Counts, reduced_form
 from tedaudit.estimators.bound import epsilon_from_success
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.values import Claim
 from tedaudit.reports.figures import epsilon_grid, figure, success_marks, write_figures
 from tedaudit.reports.writers.figures import labels_with_room, save_figure
 from tedaudit.results.findings import Finding
 from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.spec.model import parse_spec
-from tedaudit.types import Claim
 
 figures = pytest.importorskip("matplotlib.figure")
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat") for did in ("lost", "sold")

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from helpers import Failing, SharedWords, given, make_spec, sentences
 from tedaudit.api import run
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.first_screen import Cell, Pivot, lay_out, make_pivots
 
 WORDY = "a mechanism whose name somebody took for a description of what it does"

@@ -13,9 +13,9 @@ from tedaudit.cli.console import show_result
 from tedaudit.corpora.files import Given
 from tedaudit.mechanisms.identity import Identity
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Rewrite
 from tedaudit.reports.cards import calibration_cards
 from tedaudit.reports.export.writing import Export, make_export
-from tedaudit.types import Rewrite
 
 BOTH = ["lexical", "text-likelihood", "likelihood"]
 DRAW = "hoever sees what was drawn"

@@ -11,7 +11,8 @@ import numpy as np
 from pages import LABEL, NASTY, TEXTS, Elements, embedded, list_trials, page
 from tedaudit.api import report, run
 from tedaudit.corpora.files import Given
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Card, Guess
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.page import SCRIPTS, _read_asset, chart_plans, show_section
 from tedaudit.reports.section import Column, Section, Table
@@ -20,7 +21,6 @@ from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
-from tedaudit.types import Card, Guess
 
 
 def test_a_run_ends_with_a_page_that_holds_every_finding(made):

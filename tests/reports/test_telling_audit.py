@@ -13,7 +13,8 @@ from rich.console import Console
 
 from tedaudit.estimators import Counts, reduced_form
 from tedaudit.estimators.abstaining import Part
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.values import Claim
 from tedaudit.reports.section import format_number
 from tedaudit.reports.telling_audit import (
     HEADINGS,
@@ -30,7 +31,6 @@ from tedaudit.results.measures import Measures
 from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.looks import Look
-from tedaudit.types import Claim
 
 NASTY = [
     "a|b",

@@ -4,8 +4,8 @@ import numpy as np
 
 from tedaudit.estimators import Choices
 from tedaudit.estimators.reduced import ESTIMATOR
+from tedaudit.plugins.values import Plan
 from tedaudit.results.row import Certain, Row
-from tedaudit.types import Plan
 
 _TRIALS = 64
 

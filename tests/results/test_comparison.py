@@ -16,7 +16,7 @@ from tedaudit.estimators.paired import (
     paired_interval,
     rank_agreement,
 )
-from tedaudit.nominal import NO_EPSILON
+from tedaudit.plugins.nominal import NO_EPSILON
 from tedaudit.results.comparison import compare_runs
 from tedaudit.store.directory import RunDirectory
 

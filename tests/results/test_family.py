@@ -11,10 +11,10 @@ from helpers import Failing, Promising, SharedWords, audited, make_spec
 from tedaudit.api import load_run, run
 from tedaudit.estimators import Counts, baseline, find_estimator, reduced_form, sequential
 from tedaudit.estimators.abstaining import count_parts, find_sizes
+from tedaudit.plugins.values import Claim
 from tedaudit.results.family import Family, judge_gate
 from tedaudit.results.row import Row
 from tedaudit.store.looks import Look
-from tedaudit.types import Claim
 
 ALPHA, ERROR = 0.01, 0.005
 REDUCED, BASELINE = find_estimator("reduced"), find_estimator("baseline")

@@ -10,7 +10,7 @@ from scipy.stats import binom
 import tedaudit
 from helpers import sentences
 from tedaudit.estimators.loss import DELTAS, LossSample
-from tedaudit.nominal import NO_EPSILON
+from tedaudit.plugins.nominal import NO_EPSILON
 from tedaudit.results.losses import find_contradictions, read_losses
 
 PAIR = ("red", "blue")
@@ -69,7 +69,7 @@ def test_rewrites_that_failed_have_any_loss():
 
 def tedaudit_mechanism(fails):
     """Return a mechanism that releases nothing, and fails if it is told to."""
-    from tedaudit.types import Card, Rewrite
+    from tedaudit.plugins.values import Card, Rewrite
 
     class Mechanism:
         card = Card(name="failing", summary="Fails sometimes.")

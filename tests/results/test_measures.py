@@ -8,7 +8,7 @@ import tedaudit
 from judging_server import running
 from tedaudit.estimators import Counts, reduced_form
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.telling_audit import tell_post_processing
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding, post_processing

@@ -9,9 +9,9 @@ from helpers import Failing, Promising, SharedWords, audited, make_spec
 from tedaudit.api import load_run, run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import baseline, reduced_form
+from tedaudit.plugins.values import Claim
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
-from tedaudit.types import Claim
 
 # --- findings
 

@@ -6,7 +6,7 @@ import pytest
 
 from helpers import Failing, Promising, SharedWords, audited, make_spec
 from tedaudit.api import run
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.results.gates import Gates, any_failed, judge_gates
 from tedaudit.results.worst_pairs import TriedPair
 

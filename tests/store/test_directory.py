@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import RunDirectoryError
+from tedaudit.plugins.values import Corpus, Plan, Split
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import write_atomically
 from tedaudit.store.formats import FORMAT
 from tedaudit.store.table_folder import TableFolder
-from tedaudit.types import Corpus, Plan, Split
 
 CORPUS = {"name": "c", "fingerprint": "f", "splits": [], "texts": 0, "notes": []}
 MANIFEST = {"name": "a", "spec": {}, "corpus": CORPUS, "plans": {}, "looks": [], "models": [], "tables": {},

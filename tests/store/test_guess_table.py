@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tedaudit.batches import PairLosses, Ragged
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import Judged
+from tedaudit.plugins.batches import PairLosses, Ragged
 from tedaudit.store import guesses as guesses_module
 from tedaudit.store.files import write_frame
 from tedaudit.store.guesses import GuessTable

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tedaudit.batches import Rewrites
 from tedaudit.errors import RunDirectoryError
+from tedaudit.plugins.batches import Rewrites
 from tedaudit.store.held_parts import OPTIONAL, gather_rewrites
 from tedaudit.store.rewrites import make_rewrites_part, name_part
 

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tedaudit.batches import Rewrites
 from tedaudit.errors import RunDirectoryError
+from tedaudit.plugins.batches import Rewrites
+from tedaudit.plugins.values import Rewrite
 from tedaudit.store import rewrites as rewrites_module
 from tedaudit.store.files import read_notes
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import Released, RewriteTable
 from tedaudit.store.table_folder import TableFolder
-from tedaudit.types import Rewrite
 
 POOL = [f"text {number}" for number in range(9)]
 

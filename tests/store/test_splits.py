@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tedaudit.api import load_corpus, run
 from tedaudit.errors import RunDirectoryError
+from tedaudit.plugins.values import Split
 from tedaudit.store.directory import RunDirectory, frame_of_split, split_of_frame
-from tedaudit.types import Split
 
 PLAIN = {
     "label": (1, 2, None), "tag": ("x", "", "z"), "share": (0.5, None, 2.0), "flag": (True, None, False),

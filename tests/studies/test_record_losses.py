@@ -14,11 +14,11 @@ from helpers import sentences
 from tedaudit.errors import SpecError
 from tedaudit.estimators.loss import DELTAS, LossSample, can_show
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Card, Rewrite
 from tedaudit.results.losses import read_losses
 from tedaudit.studies.record_losses import _find_needed, find_record_losses
 from tedaudit.studies.records import Record
 from tedaudit.studies.telling import describe_record_losses
-from tedaudit.types import Card, Rewrite
 
 COLOURS = ("red", "blue", "red again")  # the last one is the first to whoever reads one word
 RR = {"name": "word-rr", "slots": 1, "vocabulary": ["red", "blue"]}

@@ -10,7 +10,7 @@ from helpers import Promising, make_spec, sentences, summary
 from tedaudit.api import load_run, report, run
 from tedaudit.errors import SpecError
 from tedaudit.estimators import reduced_form
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.cards import calibration_cards
 from tedaudit.reports.summary import headlines
 from tedaudit.reports.telling_audit import tell_claims

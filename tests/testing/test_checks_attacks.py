@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from rule_keepers import Overlap, refusal
-from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.batches import Guesses, Observations
+from tedaudit.plugins.values import Card, Guess, Rewrite
 from tedaudit.seeding import normals, uniforms
 from tedaudit.testing import ODD, ORDINARY, check_attack
-from tedaudit.types import Card, Guess, Rewrite
 
 
 def test_a_good_attack_passes():

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rule_keepers import Overlap, refusal
-from tedaudit.batches import Observations
+from tedaudit.plugins.batches import Observations
+from tedaudit.plugins.values import Guess, Plan
 from tedaudit.testing import ORDINARY, check_attack
-from tedaudit.types import Guess, Plan
 
 
 class TooFewScores(Overlap):

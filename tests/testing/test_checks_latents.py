@@ -8,11 +8,11 @@ import pytest
 
 from helpers import vector
 from rule_keepers import refusal
-from tedaudit.batches import Ragged
-from tedaudit.plugins.abilities import makes_latents
+from tedaudit.plugins.batches import Ragged
+from tedaudit.plugins.protocols import makes_latents
+from tedaudit.plugins.values import Card, Rewrite
 from tedaudit.seeding import normals
 from tedaudit.testing import check_mechanism
-from tedaudit.types import Card, Rewrite
 
 
 class Vector:
@@ -164,7 +164,7 @@ class DropsARow(Vector):
 
 @pytest.mark.parametrize("mechanism", [Doubles, Rows, DropsARow])
 def test_latents_in_another_form_are_refused(mechanism):
-    assert "it must return a tedaudit.batches.Ragged of float32 with a row for each draw" in refusal(
+    assert "it must return a tedaudit.plugins.batches.Ragged of float32 with a row for each draw" in refusal(
         check_mechanism, mechanism()
     )
 

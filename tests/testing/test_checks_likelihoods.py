@@ -9,8 +9,8 @@ import tiny_models
 from rule_keepers import Noisy, refusal
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Card
 from tedaudit.testing import ORDINARY, check_mechanism, likelihood_check
-from tedaudit.types import Card
 
 
 def test_a_mechanism_without_likelihoods_has_nothing_to_check():

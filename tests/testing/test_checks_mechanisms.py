@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rule_keepers import Noisy, refusal
-from tedaudit.batches import Draws, Rewrites
+from tedaudit.plugins.batches import Draws, Rewrites
+from tedaudit.plugins.values import Card, Rewrite
 from tedaudit.testing import ODD, ORDINARY, check_mechanism
-from tedaudit.types import Card, Rewrite
 
 
 def test_a_good_mechanism_passes_and_is_reported_as_random():

@@ -10,9 +10,9 @@ from rule_keepers import Noisy, Overlap, refusal
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plans.trials import Wanted, make_draws
+from tedaudit.plugins.values import Card, Draw, Plan
 from tedaudit.seeding import derive
 from tedaudit.testing import ODD, ORDINARY, check_attack
-from tedaudit.types import Card, Draw, Plan
 
 
 class MeetsMechanism(Overlap):

@@ -6,8 +6,8 @@ import pytest
 
 from tedaudit.errors import ContractError
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Card, Rewrite
 from tedaudit.testing import check_mechanism
-from tedaudit.types import Card, Rewrite
 
 
 @dataclass(frozen=True)

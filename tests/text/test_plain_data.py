@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tedaudit
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.export.documents import list_told
 from tedaudit.text.plain_data import PlainData, list_members, pick, to_data
 

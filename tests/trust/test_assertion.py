@@ -12,6 +12,7 @@ from helpers import sentences
 from planted.flaws import BY_NAME
 from planted.nulls import NULLS
 from tedaudit.errors import SpecError
+from tedaudit.plugins.values import Card, Claim, Rewrite
 from tedaudit.trust.assertion import (
     NotPrivateError,
     NotTestedError,
@@ -19,7 +20,6 @@ from tedaudit.trust.assertion import (
     assert_private,
 )
 from tedaudit.trust.listeners import listening
-from tedaudit.types import Card, Claim, Rewrite
 
 TEXTS = sentences(60)
 ATTACKS = ["lexical", {"name": "trained", "encoder": "lexical"}]

@@ -3,7 +3,7 @@
 import pytest
 
 from tedaudit.errors import CorpusError, SpecError
-from tedaudit.types import Corpus, Split
+from tedaudit.plugins.values import Corpus, Split
 from tedaudit.utility.labels import is_held_out, take_labels
 from tiny_study import make_study
 

@@ -9,8 +9,8 @@ import pytest
 
 from helpers import Failing, Recording
 from tedaudit.mechanisms.constant import Constant
+from tedaudit.plugins.values import Card, Claim, Rewrite
 from tedaudit.seeding import derive
-from tedaudit.types import Card, Claim, Rewrite
 from tedaudit.utility.matched import choose_tested, make_game, match_pairs, play
 from tedaudit.utility.study import run_study
 from tedaudit.utility.study_folder import markdown

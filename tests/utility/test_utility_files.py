@@ -7,7 +7,7 @@ import pytest
 
 from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.reading import read_result

@@ -4,7 +4,7 @@ import pytest
 
 from tedaudit.corpora.files import Given
 from tedaudit.errors import CorpusError, SpecError
-from tedaudit.types import Corpus, Split
+from tedaudit.plugins.values import Corpus, Split
 from tedaudit.utility.labels import take_labels
 from tedaudit.utility.settings import parse_utility
 from tedaudit.utility.study import run_study

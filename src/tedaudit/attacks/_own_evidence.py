@@ -16,8 +16,8 @@ import numpy as np
 
 from tedaudit.attacks._own_grams import KINDS as GRAMS
 from tedaudit.attacks._own_grams import Hashes, OwnGrams, Rows, find_features
+from tedaudit.plugins.values import Floats
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Floats
 
 # --- What can be said of an output in one value: the whole of it, its length, its capitals, its code.
 #

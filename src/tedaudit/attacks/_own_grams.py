@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.types import Floats
+from tedaudit.plugins.values import Floats
 
 # --- Character n-grams and words of raw texts, hashed: no case is folded, no white space is lost.
 #

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.batches import Draws, Guesses
-from tedaudit.plugins.abilities import WritesOnce
+from tedaudit.plugins.batches import Draws, Guesses
+from tedaudit.plugins.protocols import WritesOnce
 from tedaudit.plugins.registry import is_foreign
 from tedaudit.plugins.retries import retry
+from tedaudit.plugins.values import Draw, Floats, Guess, Observation, Rewrite
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Draw, Floats, Guess, Observation, Rewrite
 
 # --- Weights for features of candidates, learnt from trials with a known secret: a softmax over candidates.
 #

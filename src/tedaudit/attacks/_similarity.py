@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Guesses, Observations, Ragged
-from tedaudit.batches.columns import Column
 from tedaudit.inference.encoders.exact import cosines, round_to_grid
 from tedaudit.inference.encoders.sentence import Encoder
-from tedaudit.types import Floats, Observation
+from tedaudit.plugins.batches import Guesses, Observations, Ragged
+from tedaudit.plugins.batches.columns import Column
+from tedaudit.plugins.values import Floats, Observation
 
 Rows = npt.NDArray[np.int64]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tedaudit.attacks._similarity import Similarity
-from tedaudit.batches import Guesses
 from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.inference.models.zoo import zoo_or
-from tedaudit.types import Card, ModelUse, Observation
+from tedaudit.plugins.batches import Guesses
+from tedaudit.plugins.values import Card, ModelUse, Observation
 
 
 @dataclass

@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tedaudit.attacks._practice import Learnt, Practice, explain_unfit
-from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
-from tedaudit.plugins.abilities import KnowsMechanism, Practises, Prepares
+from tedaudit.plugins.batches import Guesses, Observations
+from tedaudit.plugins.protocols import KnowsMechanism, Practises, Prepares
 from tedaudit.plugins.registry import Reference, build, determinants, model_uses
-from tedaudit.types import Card, Floats, ModelUse, Observation
+from tedaudit.plugins.values import Card, Floats, ModelUse, Observation
 
 
 @dataclass

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Guesses, Observations
-from tedaudit.plugins.abilities import HasLatent
-from tedaudit.types import Array, Card, Floats, Guess, Observation
+from tedaudit.plugins.batches import Guesses, Observations
+from tedaudit.plugins.protocols import HasLatent
+from tedaudit.plugins.values import Array, Card, Floats, Guess, Observation
 
 _ROWS = 64  # outputs compared with a whole pool at a time
 _FARTHEST = -1e30  # the score of a latent of another length, which cannot be the source's

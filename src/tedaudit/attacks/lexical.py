@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tedaudit.attacks._similarity import Similarity
-from tedaudit.batches import Guesses
 from tedaudit.inference.encoders.lexical import LexicalEncoder
-from tedaudit.types import Card, Observation
+from tedaudit.plugins.batches import Guesses
+from tedaudit.plugins.values import Card, Observation
 
 
 @dataclass

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.batches import Guesses, Observations, PairLosses
-from tedaudit.plugins.abilities import HasLatent, HasLikelihood, ReleasesMore, can_compare
-from tedaudit.types import UNKNOWN, Card, Floats, Guess, Observation
+from tedaudit.plugins.batches import Guesses, Observations, PairLosses
+from tedaudit.plugins.protocols import HasLatent, HasLikelihood, ReleasesMore, can_compare
+from tedaudit.plugins.values import UNKNOWN, Card, Floats, Guess, Observation
 
 PAIR = 2  # candidates between which there is one loss
 IMPOSSIBLE = -1e30  # instead of minus infinity: a score must be finite

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from tedaudit.attacks._practice import explain_unfit, make_rewrites
-from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
 from tedaudit.inference.judges.base import Judge, Prompt, Service, split_backend
 from tedaudit.inference.judges.local import check_backend, load_judge
+from tedaudit.plugins.batches import Guesses, Observations
+from tedaudit.plugins.values import Callee, Card, Guess, ModelUse, Observation
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Callee, Card, Guess, ModelUse, Observation
 
 # --- The questions put to a judge, the order in which candidates are shown, and how answers are parsed.
 

@@ -14,9 +14,9 @@ import numpy as np
 from tedaudit.attacks._own_evidence import Described, Evidence, Output, learn_weights
 from tedaudit.attacks._own_grams import Rows, count_features
 from tedaudit.attacks._practice import explain_unfit
-from tedaudit.batches import Guesses, Observations, OwnRewrites, Ragged, Rewrites
 from tedaudit.errors import SpecError
-from tedaudit.types import Card, Floats, Observation
+from tedaudit.plugins.batches import Guesses, Observations, OwnRewrites, Ragged, Rewrites
+from tedaudit.plugins.values import Card, Floats, Observation
 
 _FEATURES = 30_000_000  # of all own rewrites together: if there are more, a fixed part of them is used
 _DENSE = 64  # candidates of a trial from which on outputs are compared with all texts at once

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tedaudit.attacks.likelihood import IMPOSSIBLE, PAIR
-from tedaudit.batches import Guesses, Observations, PairLosses, Ragged, TextLikelihoods
-from tedaudit.plugins.abilities import LacksTextLikelihood, knows_texts
-from tedaudit.types import Card, Observation
+from tedaudit.plugins.batches import Guesses, Observations, PairLosses, Ragged, TextLikelihoods
+from tedaudit.plugins.protocols import LacksTextLikelihood, knows_texts
+from tedaudit.plugins.values import Card, Observation
 
 
 @dataclass

@@ -21,6 +21,7 @@ from tedaudit.execution.runner import Progress
 from tedaudit.plugins.extras import install, missing_extras
 from tedaudit.plugins.registry import variants
 from tedaudit.plugins.settings import list_settings
+from tedaudit.plugins.values import Card
 from tedaudit.reports.first_screen import SCREEN, print_screen
 from tedaudit.reports.meaning import tell_meaning
 from tedaudit.reports.page import charts_missing
@@ -38,7 +39,6 @@ from tedaudit.results.losses import read_losses
 from tedaudit.spec.zoo_defaults import KnownModel
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.missing import Missing, describe_missing
-from tedaudit.types import Card
 from tedaudit.utility.results import UtilityResult
 from tedaudit.utility.telling import tell as tell_utility
 

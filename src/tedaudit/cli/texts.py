@@ -181,8 +181,8 @@ def _open_new(path: Path, *, closed: bool) -> Any:
 
 def _announce(plugin: Any, order: Any, *, is_paired: bool) -> None:
     """Say what each rewrite costs, what is to know of the mechanism, and whether its noise is secret."""
-    from tedaudit.plugins.abilities import HasCautions
     from tedaudit.plugins.extras import name_needs
+    from tedaudit.plugins.protocols import HasCautions
 
     claim, card = plugin.claim(order.epsilon), plugin.card
     promise = "no claim" if claim is None else f"epsilon {claim}, for {claim.neighbours}"

@@ -23,8 +23,8 @@ from tedaudit.corpora._official import (
 )
 from tedaudit.corpora.files import assemble
 from tedaudit.errors import CorpusError
+from tedaudit.plugins.values import Card, Corpus
 from tedaudit.text.readers import lines_of, read_text
-from tedaudit.types import Card, Corpus
 
 _ORIGIN = (
     "ATIS comes from the Linguistic Data Consortium (LDC93S5, LDC94S19, LDC95S26); editions of its "

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from tedaudit.corpora.files import assemble
 from tedaudit.errors import CorpusError
-from tedaudit.types import Card, Corpus
+from tedaudit.plugins.values import Card, Corpus
 
 SIZE, LONGEST = 3600, 40
 _LEAST_LONGEST = 8  # words: shorter messages are too few to choose from

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 from tedaudit.errors import CorpusError, join_names
 from tedaudit.paths import parse_path
+from tedaudit.plugins.values import Card, Corpus, Repeats, Split, fold_text
 from tedaudit.text.characters import has_surrogate
 from tedaudit.text.readers import FORMATS, choose_column, read_table, table_format, take_text
-from tedaudit.types import Card, Corpus, Repeats, Split, fold_text
 
 SPLIT_WORDS = {
     "train": "train",

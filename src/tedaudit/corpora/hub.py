@@ -13,8 +13,8 @@ from tedaudit.corpora.files import assemble
 from tedaudit.errors import CorpusError, did_you_mean, join_names
 from tedaudit.paths import parse_path
 from tedaudit.plugins.extras import explain_missing
+from tedaudit.plugins.values import Card, Corpus
 from tedaudit.text.readers import Table, choose_column, take_text
-from tedaudit.types import Card, Corpus
 
 _INSTEAD = (
     "On a machine with access to the hub, run `datasets.load_dataset(...).save_to_disk(folder)` and set "

@@ -22,7 +22,7 @@ from tedaudit.corpora._official import (
 )
 from tedaudit.corpora.files import assemble
 from tedaudit.errors import CorpusError
-from tedaudit.types import Card, Corpus
+from tedaudit.plugins.values import Card, Corpus
 
 _ORIGIN = "SNIPS is at https://github.com/sonos/nlu-benchmark, in the folder 2017-06-custom-intent-engines."
 _NAME = re.compile(r"(train|validate)_([A-Za-z]+?)(_full)?\.json")

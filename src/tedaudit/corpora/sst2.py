@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from tedaudit.corpora._official import Splits, find_tables, locate_corpus, read_edition, read_labelled
 from tedaudit.corpora.files import assemble
-from tedaudit.types import Card, Corpus
+from tedaudit.plugins.values import Card, Corpus
 
 _ORIGIN = "GLUE's edition of SST-2 is at https://dl.fbaipublicfiles.com/glue/data/SST-2.zip."
 

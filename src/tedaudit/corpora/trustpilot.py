@@ -29,8 +29,8 @@ from tedaudit.corpora._official import (
 )
 from tedaudit.corpora.files import assemble
 from tedaudit.errors import CorpusError, join_names
+from tedaudit.plugins.values import Card, Corpus
 from tedaudit.text.readers import lines_of, read_text
-from tedaudit.types import Card, Corpus
 
 _ORIGIN = (
     "The Trustpilot reviews of Hovy et al. are at https://bitbucket.org/lowlands/release, folder "

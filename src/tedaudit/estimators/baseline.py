@@ -6,7 +6,7 @@ from tedaudit.estimators.bound import Bound, Interval, check_alpha, check_counts
 from tedaudit.estimators.intervals import binomial_tail, clopper_pearson
 from tedaudit.estimators.protocol import Choices, Counts, Estimator, count_right
 from tedaudit.estimators.sequential import any_time_p, confidence_sequence
-from tedaudit.types import Plan
+from tedaudit.plugins.values import Plan
 
 
 def baseline(

@@ -27,8 +27,8 @@ import numpy as np
 
 from tedaudit.errors import SpecError
 from tedaudit.estimators.gdp import find_epsilon
+from tedaudit.plugins.values import Floats
 from tedaudit.text.plain_data import NULL, Count, PlainData, Unbounded, pick
-from tedaudit.types import Floats
 
 DELTAS = (0.05, 0.01, 0.001)
 _HALVINGS = 60  # of an interval: as fine as a number of 64 bits

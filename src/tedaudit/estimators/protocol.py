@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.estimators.bound import Bound
+from tedaudit.plugins.values import Plan
 from tedaudit.text.plain_data import Count
-from tedaudit.types import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tedaudit.estimators.intervals import clopper_pearson
 from tedaudit.estimators.loss import LossSample
-from tedaudit.types import Floats
+from tedaudit.plugins.values import Floats
 
 
 class Reading(Protocol):

@@ -7,7 +7,7 @@ from tedaudit.estimators.intervals import binomial_tail, clopper_pearson
 from tedaudit.estimators.multiplicity import detectable_success
 from tedaudit.estimators.protocol import Choices, Counts, Estimator, count_right
 from tedaudit.estimators.sequential import any_time_p, sequential
-from tedaudit.types import Plan
+from tedaudit.plugins.values import Plan
 
 
 def reduced_form(

@@ -9,10 +9,10 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Ragged, Rewrites
 from tedaudit.errors import ContractError, TedauditError
-from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.plugins.abilities import (
+from tedaudit.plugins.batches import Draws, Guesses, Observations, OwnRewrites, Ragged, Rewrites
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.protocols import (
     CallsUserCode,
     KnowsMechanism,
     Practises,
@@ -22,8 +22,8 @@ from tedaudit.plugins.abilities import (
 )
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.retries import retry
+from tedaudit.plugins.values import Draw, Guess, Observation, Rewrite
 from tedaudit.seeding import key_words
-from tedaudit.types import Draw, Guess, Observation, Rewrite
 
 BATCH = 4096  # draws or trials per call of a plug-in
 _NUMBERS = "biuf"  # kinds of arrays: whole numbers and fractions
@@ -123,7 +123,7 @@ class Bench:
         if not isinstance(made, Ragged) or len(made) != len(draws) or made.values.dtype != np.float32:
             raise ContractError(
                 f"'{reference.name}' was asked for the latents of {len(draws)} draws; it must return a "
-                "tedaudit.batches.Ragged of float32 with a row for each of them."
+                "tedaudit.plugins.batches.Ragged of float32 with a row for each of them."
             )
         return made
 

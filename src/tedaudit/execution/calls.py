@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tedaudit.execution.schedule import Schedule, count_left, open_schedules
-from tedaudit.plugins.abilities import HasLatent, HasLikelihood, find_callee
+from tedaudit.plugins.protocols import HasLatent, HasLikelihood, find_callee
+from tedaudit.plugins.values import Callee
 from tedaudit.preparing.preparation import PreparedAudit
-from tedaudit.types import Callee
 
 _REPEATED, _TRIED = "to see whether it repeats itself", "by attacks that try it"
 

@@ -22,7 +22,7 @@ from typing import Any, Protocol, Self
 
 from tedaudit.errors import InfrastructureError, PluginError
 from tedaudit.execution.steps import GuessStep, Shared, Step, Worker, commit
-from tedaudit.plugins.abilities import CallsOut, CallsUserCode
+from tedaudit.plugins.protocols import CallsOut, CallsUserCode
 from tedaudit.plugins.registry import Reference
 from tedaudit.store.listing import Made
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Guesses, Observations
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.bench import Bench, GuessChunk, RewriteChunk
-from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
+from tedaudit.plugins.batches import Guesses, Observations
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.registry import Reference
-from tedaudit.types import Plan
+from tedaudit.plugins.values import Plan
 
 
 @dataclass(frozen=True)

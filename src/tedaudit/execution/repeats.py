@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.batches import Rewrites
 from tedaudit.execution.bench import Bench, RewriteChunk
 from tedaudit.execution.schedule import CALLS
 from tedaudit.plans.trials import Wanted, make_draws
+from tedaudit.plugins.batches import Rewrites
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.store.rewrites import RewriteTable

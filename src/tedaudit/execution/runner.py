@@ -23,7 +23,7 @@ from tedaudit.execution.repeats import repeat_calls
 from tedaudit.execution.rounds import add_rounds
 from tedaudit.execution.schedule import Schedule, count_steps, open_schedules
 from tedaudit.execution.steps import GuessStep, RewriteStep, Step, open_worker
-from tedaudit.plugins.abilities import PricesPieces
+from tedaudit.plugins.protocols import PricesPieces
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare
 from tedaudit.spec.model import AuditSpec

@@ -10,8 +10,9 @@ from functools import cached_property
 import numpy as np
 
 from tedaudit.execution.steps import GuessStep, Learning, RewriteStep, Table
-from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import OWN, Wanted
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Plan
 from tedaudit.preparing.history import Piece, Positions, Rewriting
 from tedaudit.preparing.jobs import Job, Stretch
 from tedaudit.preparing.preparation import PreparedAudit
@@ -19,7 +20,6 @@ from tedaudit.seeding import derive, uniforms
 from tedaudit.store.guesses import parse_rows
 from tedaudit.store.listing import Listing
 from tedaudit.store.rewrites import name_part
-from tedaudit.types import Plan
 
 CALLS = 8  # draws that a function is asked for twice, to see whether it repeats itself
 _CELLS = 4_000_000  # scores held at a time

@@ -15,9 +15,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Ragged, Rewrites
 from tedaudit.execution.bench import Bench, GuessChunk, RewriteChunk
-from tedaudit.nominal import Nominal
 from tedaudit.plans.authors import score_persons
 from tedaudit.plans.trials import (
     OWN,
@@ -28,7 +26,10 @@ from tedaudit.plans.trials import (
     number_draws,
     number_rows,
 )
+from tedaudit.plugins.batches import Draws, Guesses, Observations, OwnRewrites, Ragged, Rewrites
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.registry import Reference
+from tedaudit.plugins.values import Plan
 from tedaudit.preparing.jobs import PreparedAttack, list_replicates
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.seeding import KeyWords, LateKeys
@@ -37,7 +38,6 @@ from tedaudit.store.guesses import make_guesses_part, name_rows
 from tedaudit.store.held_parts import gather_rewrites
 from tedaudit.store.listing import Made
 from tedaudit.store.rewrites import make_rewrites_part, name_part
-from tedaudit.types import Plan
 
 Mask = npt.NDArray[np.bool_]
 

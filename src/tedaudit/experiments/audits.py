@@ -16,9 +16,9 @@ from tedaudit.estimators.paired import Scale, mcnemar, paired_counts, paired_eps
 from tedaudit.experiments.definition import Experiment, Outcome, Workspace, corpus_name
 from tedaudit.experiments.rankings import describe_rankings, list_rankings, tabulate_rankings
 from tedaudit.inference.encoders.sentence import load_encoder
-from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling, candidate_sets
 from tedaudit.plans.pool import Pool
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.figures import figure
 from tedaudit.reports.first_screen import Pivot, explain_losses, make_loss_pivots
 from tedaudit.reports.section import Column, Section, Table

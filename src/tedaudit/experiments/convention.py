@@ -15,13 +15,13 @@ import numpy as np
 from tedaudit.estimators.paired import rank_agreement
 from tedaudit.experiments.definition import Experiment, Outcome, Workspace, corpus_name
 from tedaudit.experiments.probe_inputs import Subject, subjects
-from tedaudit.nominal import Nominal
-from tedaudit.plugins.abilities import CutsTexts
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.protocols import CutsTexts
+from tedaudit.plugins.values import Plan
 from tedaudit.reports.figures import figure
 from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.types import Plan
 
 _UNITS = ("token", "word")
 _COLUMNS = (

@@ -21,6 +21,7 @@ from tedaudit.experiments.probe_inputs import (
     subjects,
 )
 from tedaudit.mechanisms._generator import Autoregressive
+from tedaudit.plugins.values import Floats
 from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import (
     STYLES,
@@ -28,7 +29,6 @@ from tedaudit.reports.writers.figures import (
     escape_label,
     figures_missing,
 )
-from tedaudit.types import Floats
 
 NEGLIGIBLE = 0.01  # mass on the source's first token below which notes call it negligible
 

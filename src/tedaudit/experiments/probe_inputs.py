@@ -10,11 +10,11 @@ from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.experiments.definition import Experiment
 from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.plugins.registry import build
+from tedaudit.plugins.values import Corpus, Draw, Rewrite
 from tedaudit.preparing.preparation import epsilons_of
 from tedaudit.reports.writers.figures import mark_epsilons
 from tedaudit.seeding import derive, uniforms
 from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles
-from tedaudit.types import Corpus, Draw, Rewrite
 
 Spec = TypeVar("Spec", bound=PluginSpec)
 

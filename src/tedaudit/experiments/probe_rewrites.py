@@ -15,10 +15,10 @@ from tedaudit.experiments.probe_inputs import (
     options_of,
     subjects,
 )
-from tedaudit.plugins.abilities import CutsTexts
+from tedaudit.plugins.protocols import CutsTexts
+from tedaudit.plugins.values import Draw, Rewrite
 from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.seeding import derive
-from tedaudit.types import Draw, Rewrite
 
 Row = tuple[Cell, ...]
 _TEXT, _MECHANISM = Column("text", rank=0), Column("mechanism", "label", 0)

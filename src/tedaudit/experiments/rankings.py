@@ -8,7 +8,7 @@ import numpy as np
 
 from tedaudit.estimators.paired import rank_agreement
 from tedaudit.estimators.ranking import Ends, Measure, Orders, TauSpread, compare_orders, redraw_tau
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.results.findings import Finding
 from tedaudit.results.row import Row

@@ -18,7 +18,7 @@ from tedaudit.experiments.probe_first_token import first_token
 from tedaudit.experiments.probe_noise import noise
 from tedaudit.experiments.probe_rewrites import examples, tokenization, variance
 from tedaudit.inference.models.zoo import list_folders
-from tedaudit.plugins.abilities import UsesModels
+from tedaudit.plugins.protocols import UsesModels
 from tedaudit.plugins.registry import Kind, build, variants
 from tedaudit.reports.section import Cell, Section
 from tedaudit.reports.writers.figures import figures_missing, save_figure

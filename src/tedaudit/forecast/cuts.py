@@ -7,7 +7,7 @@ many texts a sample is counted, spread evenly over the corpus.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tedaudit.plugins.abilities import LimitsInput
+from tedaudit.plugins.protocols import LimitsInput
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.spec.flags import embedded_audit
 from tedaudit.text.characters import replace_surrogates

@@ -15,7 +15,8 @@ from tedaudit.errors import SpecError
 from tedaudit.estimators import Choices, epsilon_from_success, find_estimator
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.execution.schedule import open_schedules
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Claim
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.planner import Seen
 from tedaudit.preparing.preparation import PreparedAudit
@@ -25,7 +26,6 @@ from tedaudit.results.row import Certain, Row
 from tedaudit.spec.model import ORIGINALS
 from tedaudit.store.looks import Look, earlier_looks, find_look
 from tedaudit.text.plain_data import PlainData
-from tedaudit.types import Claim
 
 _MOST = 100_000_000  # trials that an audit may have
 Setting = tuple[str, str, Nominal, str]  # plan, mechanism, epsilon and attack

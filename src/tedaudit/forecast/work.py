@@ -12,7 +12,7 @@ from tedaudit.errors import SpecError
 from tedaudit.estimators import find_estimator
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.schedule import Schedule, count_left, open_schedules
-from tedaudit.plugins.abilities import Prepares, Resamples, UsesModels
+from tedaudit.plugins.protocols import Prepares, Resamples, UsesModels
 from tedaudit.preparing.jobs import Job, PreparedAttack
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.text.plain_data import PlainData

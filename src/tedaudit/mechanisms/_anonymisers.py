@@ -4,11 +4,11 @@ import importlib.metadata
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import InfrastructureError
-from tedaudit.nominal import NO_EPSILON
+from tedaudit.plugins.batches import Draws, Rewrites
+from tedaudit.plugins.nominal import NO_EPSILON
 from tedaudit.plugins.retries import retry
-from tedaudit.types import Claim, Rewrite
+from tedaudit.plugins.values import Claim, Rewrite
 
 
 class WithoutEpsilon:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from tedaudit.inference.sampling.exponential import Clip
-from tedaudit.types import Floats, Note
+from tedaudit.plugins.values import Floats, Note
 
 _LEAST_COIN = 2.0**-106  # of the coins in `inference/sampling/exponential.py` and `seeding.rare`
 FORMATS: Mapping[str, float] = {"float32": 2.0**-149, "bfloat16": 2.0**-133, "float16": 2.0**-24}

@@ -10,9 +10,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
-from tedaudit.batches.guesses import TextLikelihoods
-from tedaudit.batches.sequences import pause_collection
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
@@ -29,9 +26,12 @@ from tedaudit.inference.sampling.generation import (
 from tedaudit.inference.sampling.text_draws import Spellings, TextDraws, learn_spellings
 from tedaudit.inference.sampling.text_search import IMPOSSIBLE, Found, Sought, search
 from tedaudit.mechanisms._clipped_logits import describe_arithmetic
+from tedaudit.plugins.batches import Draws, PairLosses, Ragged, Rewrites
+from tedaudit.plugins.batches.guesses import TextLikelihoods
+from tedaudit.plugins.batches.sequences import pause_collection
+from tedaudit.plugins.values import Claim, Draw, Floats, InputLimit, Leak, ModelUse, Note
 from tedaudit.seeding import key_numbers
 from tedaudit.text.characters import replace_surrogates
-from tedaudit.types import Claim, Draw, Floats, InputLimit, Leak, ModelUse, Note
 
 OVERLONG = Leak(
     "overlong", "error", "cut", "a prompt longer than the context fails, others do not", shows=("failure",),

@@ -10,8 +10,8 @@ from typing import Any
 from tedaudit.errors import quote
 from tedaudit.mechanisms._program import ProgramError
 from tedaudit.mechanisms._programs import Programs
-from tedaudit.nominal import Nominal
-from tedaudit.types import Draw, Rewrite
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Draw, Rewrite
 
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _SEED_BITS = 2**31 - 1

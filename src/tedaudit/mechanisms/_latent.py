@@ -15,15 +15,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites, TextLikelihoods
 from tedaudit.errors import SpecError
 from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.device_noise import Tensor, make_normals
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.models.zoo import load_tokenizer
 from tedaudit.mechanisms._noise import Noise, clip_norm, laplaces, sigma_for, true_epsilon
+from tedaudit.plugins.batches import Draws, PairLosses, Ragged, Rewrites, TextLikelihoods
+from tedaudit.plugins.values import Array, Claim, Draw, Floats, InputLimit, Level, ModelUse, Note
 from tedaudit.seeding import key_numbers, normals
-from tedaudit.types import Array, Claim, Draw, Floats, InputLimit, Level, ModelUse, Note
 
 Singles = npt.NDArray[np.float32]
 Request = tuple[str, int, float]  # text, key, epsilon

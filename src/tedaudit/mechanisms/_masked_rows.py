@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, Ragged
-from tedaudit.batches.columns import Positions, compute_offsets
-from tedaudit.batches.sequences import number_texts
 from tedaudit.inference.loading import Checkpoint, send
 from tedaudit.inference.sampling.exponential import UNIFORMS, Clip, noise_on
 from tedaudit.inference.sampling.masked import MaskedRow, masked_logits
 from tedaudit.inference.treebank import is_inert, join_around
+from tedaudit.plugins.batches import Draws, Ragged
+from tedaudit.plugins.batches.columns import Positions, compute_offsets
+from tedaudit.plugins.batches.sequences import number_texts
 
 Words = Sequence[str | None]  # None for a slot beyond the end of the text
 Place = tuple[str, int]  # a text and a slot in it

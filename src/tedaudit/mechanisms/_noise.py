@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from tedaudit.errors import SpecError
+from tedaudit.plugins.values import Floats
 from tedaudit.seeding import uniforms
-from tedaudit.types import Floats
 
 Noise = Literal["gaussian", "analytic_gaussian", "laplace"]
 _STEPS = 200

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from tedaudit.errors import InfrastructureError, PluginError, SpecError, shorten
 from tedaudit.mechanisms._program import Program, ProgramDiedError, ProgramError
-from tedaudit.types import Card
+from tedaudit.plugins.values import Card
 
 Answer = TypeVar("Answer")
 _MOST_KEPT = 4  # programs that run at the same time, one for each command line

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import PairLosses, Ragged
 from tedaudit.inference.sampling.exponential import Clip, log_probabilities
 from tedaudit.mechanisms._masked_rows import Place, Places, Words
 from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_slots
-from tedaudit.types import Floats
+from tedaudit.plugins.batches import PairLosses, Ragged
+from tedaudit.plugins.values import Floats
 
 Positions = npt.NDArray[np.int64]
 Memory = dict[tuple[str, ...], tuple[Places, Mapping[Place, int], Any]]

@@ -18,9 +18,9 @@ from itertools import chain
 
 import numpy as np
 
-from tedaudit.batches.columns import Positions, compute_offsets
 from tedaudit.inference.treebank import is_inert, join_run
-from tedaudit.types import Floats
+from tedaudit.plugins.batches.columns import Positions, compute_offsets
+from tedaudit.plugins.values import Floats
 
 _REACH = 3  # words of a run before which nothing changes what the next one does to spaces and quotes
 _CELLS = 1 << 22  # edges by slots that are added up at a time

@@ -12,12 +12,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from tedaudit.batches.columns import Mask, Positions, compute_offsets
 from tedaudit.mechanisms._masked_rows import Words
 from tedaudit.mechanisms._released_slots import SlotNumbers
 from tedaudit.mechanisms._slot_likelihood import SlotLikelihood, Tables
 from tedaudit.mechanisms._text_lattice import Lattice, Wordlist, add_logarithms, add_up_draws, build_lattice
-from tedaudit.types import Floats
+from tedaudit.plugins.batches.columns import Mask, Positions, compute_offsets
+from tedaudit.plugins.values import Floats
 
 Pair = tuple[str, str]  # a text and a candidate
 LookUp = Callable[[Positions, Positions], Floats]  # of log-probabilities, by rows of the model and items

@@ -21,7 +21,7 @@ from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.mechanisms._latent import Latent
-from tedaudit.types import Card
+from tedaudit.plugins.values import Card
 
 
 @dataclass(frozen=True)

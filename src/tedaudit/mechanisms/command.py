@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from tedaudit.batches import Rewrites
 from tedaudit.errors import PluginError, SpecError
 from tedaudit.mechanisms._json_lines import JsonLines, rewrite_lines
 from tedaudit.mechanisms._programs import RunsPrograms
-from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.paths import checksum_file
-from tedaudit.types import Callee, Card, Claim, Draw, Rewrite, Unit
+from tedaudit.plugins.batches import Rewrites
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.values import Callee, Card, Claim, Draw, Rewrite, Unit
 
 _EPSILON = "{epsilon}"  # in an argument: a program for each epsilon
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tedaudit.batches import Rewrites
-from tedaudit.nominal import NO_EPSILON
-from tedaudit.types import Card, Claim, Draw
+from tedaudit.plugins.batches import Rewrites
+from tedaudit.plugins.nominal import NO_EPSILON
+from tedaudit.plugins.values import Card, Claim, Draw
 
 
 @dataclass(frozen=True)

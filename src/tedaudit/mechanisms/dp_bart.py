@@ -30,7 +30,7 @@ from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.mechanisms._latent import Latent, Singles
-from tedaudit.types import Array, Card, Claim, Floats, InputLimit, Leak
+from tedaudit.plugins.values import Array, Card, Claim, Floats, InputLimit, Leak
 
 
 @dataclass(frozen=True)

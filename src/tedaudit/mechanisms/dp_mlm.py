@@ -14,9 +14,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
-from tedaudit.batches.guesses import TextLikelihoods
-from tedaudit.batches.sequences import pause_collection
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import Checkpoint, load_checkpoint, send
 from tedaudit.inference.models.places import caution_range
@@ -44,8 +41,11 @@ from tedaudit.mechanisms._masked_rows import (
 from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_tokens
 from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
 from tedaudit.mechanisms._text_likelihood import TextLikelihood
+from tedaudit.plugins.batches import Draws, PairLosses, Ragged, Rewrites
+from tedaudit.plugins.batches.guesses import TextLikelihoods
+from tedaudit.plugins.batches.sequences import pause_collection
+from tedaudit.plugins.values import Card, Claim, Draw, Floats, InputLimit, Leak, ModelUse, Note, Rewrite
 from tedaudit.text.characters import replace_surrogates
-from tedaudit.types import Card, Claim, Draw, Floats, InputLimit, Leak, ModelUse, Note, Rewrite
 
 _NONE = -1  # instead of an item, for a word that is not drawn
 _PAIRS = "windows by a word's number among all words, decoded from their tokens"  # `pairs` released

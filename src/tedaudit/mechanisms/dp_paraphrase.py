@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 from tedaudit.inference.loading import Task
 from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.mechanisms._generator import LEAKS, Autoregressive
-from tedaudit.types import Card, Leak
+from tedaudit.plugins.values import Card, Leak
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from tedaudit.inference.loading import Task
 from tedaudit.inference.models.zoo import load_tokenizer, read_positions
 from tedaudit.mechanisms._generator import LEAKS, Autoregressive
 from tedaudit.mechanisms.sampler import Sampler
-from tedaudit.nominal import NO_EPSILON
-from tedaudit.types import Card, Draw, InputLimit, ModelUse, Note
+from tedaudit.plugins.nominal import NO_EPSILON
+from tedaudit.plugins.values import Card, Draw, InputLimit, ModelUse, Note
 
 _REMEMBERED = 1 << 14  # texts whose first leg is kept
 _SAME_KEY = 0  # whatever a draw's own key is: the first leg must be the same in all draws of a text

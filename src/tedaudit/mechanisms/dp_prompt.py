@@ -15,7 +15,7 @@ from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Task
 from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.mechanisms._generator import LEAKS, Autoregressive
-from tedaudit.types import Card
+from tedaudit.plugins.values import Card
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites, TextLikelihoods
 from tedaudit.errors import SpecError
 from tedaudit.inference.chat import Message
 from tedaudit.inference.encoders.sentence import Encoder
@@ -51,7 +50,8 @@ from tedaudit.inference.triples.writing import (
     load_writer,
     write_out,
 )
-from tedaudit.types import Callee, Card, Claim, Draw, Floats, Leak, ModelUse, Note, Rewrite
+from tedaudit.plugins.batches import Draws, PairLosses, Ragged, Rewrites, TextLikelihoods
+from tedaudit.plugins.values import Callee, Card, Claim, Draw, Floats, Leak, ModelUse, Note, Rewrite
 
 # --- How DP-ST writes drawn triples out, and what it releases as numbers that say all of it.
 #

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-from tedaudit.batches import Rewrites
 from tedaudit.errors import ContractError, InfrastructureError, PluginError, SpecError
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.batches import Rewrites
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.registry import import_object
 from tedaudit.plugins.retries import retry
+from tedaudit.plugins.values import DIGEST, Callee, Card, Claim, Draw, Rewrite, Unit
 from tedaudit.text.characters import replace_surrogates
-from tedaudit.types import DIGEST, Callee, Card, Claim, Draw, Rewrite, Unit
 
 _SEEDS = frozenset({"seed", "draw_key"})
 _EXTRAS = _SEEDS | {"epsilon"}

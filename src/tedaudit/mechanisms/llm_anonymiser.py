@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from tedaudit.batches import Draws, Rewrites, TextLikelihoods
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.judges.base import (
     ANONYMISER,
@@ -28,9 +27,10 @@ from tedaudit.inference.judges.calls import BrokenAnswerError, Caller, RefusalEr
 from tedaudit.inference.judges.remote import LackingServerError, RemoteJudge
 from tedaudit.inference.judges.serving import HOST, PORT
 from tedaudit.mechanisms._anonymisers import WithoutEpsilon
+from tedaudit.plugins.batches import Draws, Rewrites, TextLikelihoods
+from tedaudit.plugins.values import Callee, Card, Draw, ModelUse, Rewrite
 from tedaudit.seeding import derive
 from tedaudit.text.characters import replace_surrogates
-from tedaudit.types import Callee, Card, Draw, ModelUse, Rewrite
 
 _INCIDENTAL = {"incidental": True}
 _PROMPT = """\

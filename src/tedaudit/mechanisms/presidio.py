@@ -12,13 +12,13 @@ from functools import lru_cache
 from itertools import count
 from typing import Any, ClassVar, Literal
 
-from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import ModelError, SpecError, did_you_mean, join_names
 from tedaudit.inference.spacy_pipelines import checksum_pipeline, load_pipeline
 from tedaudit.mechanisms._anonymisers import WithoutEpsilon, read_versions, rewrite_each
+from tedaudit.plugins.batches import Draws, Rewrites
 from tedaudit.plugins.extras import require
+from tedaudit.plugins.values import Card, Draw, ModelUse
 from tedaudit.seeding import derive
-from tedaudit.types import Card, Draw, ModelUse
 
 _PACKAGES = ("presidio-analyzer", "presidio-anonymizer", "spacy", "tldextract", "phonenumbers")
 _SHORTEST_SALT = 16  # bytes, as Presidio demands

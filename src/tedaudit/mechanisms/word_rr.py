@@ -16,12 +16,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
-from tedaudit.batches.columns import compute_offsets
-from tedaudit.batches.guesses import TextLikelihoods
 from tedaudit.errors import SpecError
+from tedaudit.plugins.batches import Draws, PairLosses, Ragged, Rewrites
+from tedaudit.plugins.batches.columns import compute_offsets
+from tedaudit.plugins.batches.guesses import TextLikelihoods
+from tedaudit.plugins.values import Array, Card, Claim, Draw, Floats, InputLimit, Note
 from tedaudit.seeding import derive, rare, uniforms
-from tedaudit.types import Array, Card, Claim, Draw, Floats, InputLimit, Note
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
 _REMEMBERED = 1 << 14  # texts whose slots are remembered

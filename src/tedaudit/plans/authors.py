@@ -28,8 +28,8 @@ from tedaudit.plans.candidates import (
     uniform_step,
 )
 from tedaudit.plans.pool import Ints
+from tedaudit.plugins.values import Corpus, Floats, Plan
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Corpus, Floats, Plan
 
 Knowledge = Literal["same", "other"]
 _IMPOSSIBLE = 1e30  # stands for an infinite score, so that sums and differences stay numbers

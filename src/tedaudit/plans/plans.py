@@ -14,8 +14,8 @@ from tedaudit.plans.candidates import (
     disjoint_sets,
 )
 from tedaudit.plans.pool import Pool, sort_positions
+from tedaudit.plugins.values import Floats, Plan
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Floats, Plan
 
 
 def name_plan(base: str, mechanism: str | None) -> str:

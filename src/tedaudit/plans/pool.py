@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.types import Floats
+from tedaudit.plugins.values import Floats
 
 Ints = npt.NDArray[np.int32]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, Guesses, PairLosses, Ragged
+from tedaudit.plugins.batches import Draws, Guesses, PairLosses, Ragged
+from tedaudit.plugins.values import Array, Floats, Guess, Plan
 from tedaudit.seeding import KeyWords, LateKeys, derive, derive_replicates, key_words, uniforms
-from tedaudit.types import Array, Floats, Guess, Plan
 
 TIE_PRECISION = 5  # decimals: scores closer than this count as tied
 KEPT_SCORES = 64  # candidate sets larger than this keep the best five only

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.errors import PluginError, SpecError, did_you_mean, join_names, quote
-from tedaudit.plugins.abilities import CallsUserCode, HasFingerprint, UsesModels
 from tedaudit.plugins.extras import name_needs
-from tedaudit.types import Card
+from tedaudit.plugins.protocols import CallsUserCode, HasFingerprint, UsesModels
+from tedaudit.plugins.values import Card
 
 Kind = Literal["mechanism", "attack", "corpus"]
 _FOLDERS: dict[Kind, str] = {"mechanism": "mechanisms", "attack": "attacks", "corpus": "corpora"}

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.estimators.likelihood_check import LIKELIHOODS
-from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import OWN, number_rows
-from tedaudit.plugins.abilities import Resamples
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.protocols import Resamples
 from tedaudit.plugins.registry import Reference
+from tedaudit.plugins.values import Card, Claim, Corpus, Knows, Plan, Split
 from tedaudit.preparing.planner import PlannedTrials, Seen
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.table_folder import TableDefinition
-from tedaudit.types import Card, Claim, Corpus, Knows, Plan, Split
 
 # --- The texts on which attacks try a mechanism themselves, and what is said of them.
 

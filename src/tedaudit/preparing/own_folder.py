@@ -19,7 +19,7 @@ from typing import Any
 from tedaudit.corpora.files import Given
 from tedaudit.errors import RunDirectoryError
 from tedaudit.paths import checksum_file, checksum_folder, describe_os_error, parse_path
-from tedaudit.plugins.abilities import HasFingerprint, UsesModels
+from tedaudit.plugins.protocols import HasFingerprint, UsesModels
 from tedaudit.plugins.registry import build, describe_fields, describe_scoring
 from tedaudit.spec.model import AuditSpec, PluginSpec
 from tedaudit.store.checksums import ChecksumError, check_json, parse_json, seal_json

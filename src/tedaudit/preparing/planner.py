@@ -33,12 +33,12 @@ from tedaudit.plans.plans import (
     refuse_missing,
 )
 from tedaudit.plans.pool import Pool
-from tedaudit.plugins.abilities import WritesOnce
+from tedaudit.plugins.protocols import WritesOnce
+from tedaudit.plugins.values import Corpus, Mechanism, Plan
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PlanSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import difference, key_of
-from tedaudit.types import Corpus, Mechanism, Plan
 
 _WEIGHTS = "encoder_weights"
 

@@ -13,9 +13,9 @@ from typing import Any
 from tedaudit.corpora.files import Given, assemble, refuse_surrogates
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.inference.encoders.lexical import CHARACTERS, choose_reading
-from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
-from tedaudit.plugins.abilities import (
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.protocols import (
     BringsRows,
     BringsTexts,
     CallsUserCode,
@@ -42,6 +42,7 @@ from tedaudit.plugins.registry import (
     is_standard,
     model_uses,
 )
+from tedaudit.plugins.values import Corpus, Mechanism
 from tedaudit.preparing.history import Wave, extend_history, parse_history
 from tedaudit.preparing.jobs import (
     Job,
@@ -57,7 +58,6 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.looks import earlier_looks, note_look
 from tedaudit.store.missing import note_asked
 from tedaudit.text.characters import format_share, measure_scripts
-from tedaudit.types import Corpus, Mechanism
 from tedaudit.version import __version__
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from tedaudit.errors import ContractError, CorpusError, SpecError, join_names
-from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.plugins.abilities import HasOwnEpsilons
 from tedaudit.plugins.extras import name_needs
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.protocols import HasOwnEpsilons
+from tedaudit.plugins.values import Draw, Mechanism, Rewrite
 from tedaudit.seeding import derive
 from tedaudit.text.readers import csv_line
-from tedaudit.types import Draw, Mechanism, Rewrite
 
 Format = Literal["csv", "jsonl", "txt"]
 Progress = Callable[[str, int, int], None]

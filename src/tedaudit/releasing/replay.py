@@ -11,15 +11,15 @@ from tedaudit.estimators import find_estimator
 from tedaudit.execution.bench import RewriteChunk
 from tedaudit.execution.schedule import Schedule, open_schedules
 from tedaudit.execution.steps import Worker, open_worker
-from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, number_draws
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Rewrite
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare, restore_audit
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.text.plain_data import PlainData
-from tedaudit.types import Rewrite
 
 
 @dataclass(frozen=True, slots=True)

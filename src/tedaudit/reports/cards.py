@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.registry import Kind, describe_card, find_own, list_foreign
 from tedaudit.reports.redaction import (
     IDENTIFIER,

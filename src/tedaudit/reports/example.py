@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.plugins.values import Plan
 from tedaudit.reports.lead import count_words
 from tedaudit.reports.redaction import safe_json
 from tedaudit.reports.summary import rank_strength
@@ -24,7 +25,6 @@ from tedaudit.seeding import derive, uniforms
 from tedaudit.text.characters import cut_text
 from tedaudit.text.plain_data import PlainData
 from tedaudit.text.words import split_words
-from tedaudit.types import Plan
 
 _TRIED = 20  # findings whose guesses are looked through, those with the largest bounds first
 _KEPT = 0.5  # a rewrite that keeps more of its source's words makes no point: anybody would know it

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.estimators.bound import epsilon_from_success
-from tedaudit.nominal import distinct_epsilons
+from tedaudit.plugins.nominal import distinct_epsilons
 from tedaudit.reports.telling_audit import plans
 from tedaudit.reports.writers.figures import (
     STYLES,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tedaudit.errors import escape_control
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.section import Section
 from tedaudit.reports.summary import (
     ADVERSARIES,

@@ -5,7 +5,7 @@ from typing import Any
 
 from tedaudit.estimators import Bound, find_estimator
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.section import Cell, Column, Mark, Marked, Section, Table, format_interval
 from tedaudit.reports.summary import ADVERSARIES, explain_error, find_adversary, find_best
 from tedaudit.results.findings import AuditResult, Finding, post_processing

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tedaudit.estimators.exposure import FEWEST_TRIALS, KNOWN
 from tedaudit.estimators.loss import DELTAS
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.telling_losses import format_epsilon
 from tedaudit.results.exposure import Exposure, ExposurePoint, read_exposures

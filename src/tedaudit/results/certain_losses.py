@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.store.checksums import ChecksumError, check_json, parse_json, seal_json
 from tedaudit.store.directory import RunDirectory
 from tedaudit.text.plain_data import Count, PlainData, Unbounded

@@ -32,7 +32,7 @@ from tedaudit.estimators.paired import (
     smoothed_success,
     trials_within,
 )
-from tedaudit.nominal import NO_EPSILON, Nominal, distinct_epsilons
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal, distinct_epsilons
 from tedaudit.results.findings import Finding
 from tedaudit.results.lineups import (
     Axis,

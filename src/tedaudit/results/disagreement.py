@@ -8,10 +8,10 @@ import numpy as np
 
 from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators.paired import PairedCounts, paired_counts
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Plan
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.text.plain_data import PlainData
-from tedaudit.types import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tedaudit.estimators.exposure import FEWEST_TRIALS, known_from
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.spec.model import ORIGINALS
 from tedaudit.text.plain_data import Count, PlainData, Unbounded

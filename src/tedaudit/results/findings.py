@@ -11,7 +11,8 @@ from tedaudit.estimators import Bound, Counts
 from tedaudit.estimators.abstaining import Part
 from tedaudit.estimators.gdp import GaussianReading, read_as_gaussian
 from tedaudit.estimators.likelihood_check import LikelihoodCheck
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Claim, Knows
 from tedaudit.results.certain_losses import CertainLoss
 from tedaudit.results.family import Family, judge_gate
 from tedaudit.results.measures import Measures
@@ -23,7 +24,6 @@ from tedaudit.store.guesses import GuessTable
 from tedaudit.store.missing import Missing, describe_missing
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.text.plain_data import Count, PlainData
-from tedaudit.types import Claim, Knows
 
 # --- One bound of an audit with everything that belongs to it.
 

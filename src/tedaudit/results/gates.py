@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.verdict import Decision, LimitVerdict, Verdict, any_named, strongest
 

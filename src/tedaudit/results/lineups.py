@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators.paired import Scale
-from tedaudit.nominal import Nominal, distinct_epsilons
+from tedaudit.plugins.nominal import Nominal, distinct_epsilons
+from tedaudit.plugins.values import Plan
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import difference
 from tedaudit.text.plain_data import PlainData
-from tedaudit.types import Plan
 
 Axis = Literal["run", "mechanism", "attack"]
 

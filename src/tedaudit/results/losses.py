@@ -13,17 +13,17 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Ragged
 from tedaudit.estimators import reduced_form
 from tedaudit.estimators.likelihood_check import LIKELIHOOD, RESOLVED, TEXT_LIKELIHOOD, bound_losses
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum, find_supremum
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.estimators.slack import Slack, find_slack
+from tedaudit.plugins.batches import Ragged
+from tedaudit.plugins.values import Floats
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.store.pieces import Pieces
 from tedaudit.text.plain_data import NULL, Count, PlainData, Unbounded, pick
 from tedaudit.text.words import CLASSES
-from tedaudit.types import Floats
 
 MARGINS = ("choice", "margin", "usable")  # the columns of guesses that losses are read from
 _ROUNDING = 1e-3  # of stored scores, and of two ways to compute one

@@ -16,12 +16,12 @@ from tedaudit.estimators.likelihood_check import (
     check_guesses,
     check_text_guesses,
 )
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Array, Plan
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.text.plain_data import Count
-from tedaudit.types import Array, Plan
 
 _PAIR = 2  # candidates, of which being right says all
 _CEILING = 0.999  # success from which on trials can tell no more

@@ -8,7 +8,8 @@ from typing import Any
 from tedaudit.estimators import Choices, find_estimator
 from tedaudit.estimators.bound import check_alpha
 from tedaudit.estimators.likelihood_check import TEXT_LIKELIHOOD, Calibration, LikelihoodCheck
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Claim, Plan
 from tedaudit.results.certain_losses import CertainLoss, read_certain
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding
@@ -30,7 +31,6 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import find_look
 from tedaudit.store.missing import describe_missing, find_missing
-from tedaudit.types import Claim, Plan
 
 _FEW = 8  # candidates whose scores are read together with the choices
 

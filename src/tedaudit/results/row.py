@@ -17,7 +17,7 @@ from tedaudit.estimators.abstaining import (
     find_sizes,
 )
 from tedaudit.estimators.multiplicity import least_trials
-from tedaudit.types import Claim, Plan
+from tedaudit.plugins.values import Claim, Plan
 
 _MOST_DELTA = 1 - 1e-12
 

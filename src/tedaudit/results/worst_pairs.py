@@ -11,7 +11,8 @@ from typing import Annotated, Any, ClassVar
 
 from tedaudit.estimators import Bound
 from tedaudit.estimators.reduced import ESTIMATOR
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Claim
 from tedaudit.results.family import Family
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict, any_violation
@@ -19,7 +20,6 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import Look, noted_studies
 from tedaudit.text.plain_data import NULL, PlainData, pick
-from tedaudit.types import Claim
 
 PAIRS = "pairs"  # how the name of a study of worst pairs begins
 

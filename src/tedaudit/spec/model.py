@@ -24,11 +24,11 @@ from tedaudit.paths import describe_os_error, parse_path
 from tedaudit.plans.candidates import GivenSets, Sampling
 from tedaudit.plans.trials import KEPT_SCORES
 from tedaudit.plugins.registry import Kind, Reference
+from tedaudit.plugins.values import Card
 from tedaudit.spec.engine import EngineSpec
 from tedaudit.spec.messages import Epsilons, OneOrMany, validate
 from tedaudit.spec.yaml_text import LONGEST, load_yaml
 from tedaudit.text.readers import table_format
-from tedaudit.types import Card
 
 LARGEST = 2**63 - 1  # a whole number that files and arrays can hold
 MOST_ROUNDS = 64  # rewrites of a secret that an adversary sees

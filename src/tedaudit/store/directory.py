@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from tedaudit.errors import RunDirectoryError, join_names
-from tedaudit.nominal import Nominal
 from tedaudit.paths import describe_os_error, parse_path
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Corpus, Plan, Repeats, Split
 from tedaudit.store.file_list import LIST, FileList
 from tedaudit.store.files import (
     CLAIM,
@@ -32,7 +33,6 @@ from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableFolder, parse_epsilon
 from tedaudit.text.characters import replace_surrogates
-from tedaudit.types import Corpus, Plan, Repeats, Split
 
 REPEATS = "train.repeats.parquet"
 _BEFORE_MANIFEST = {"corpus", "plans", LIST}  # what a run writes before its first manifest

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tedaudit.batches import Ragged, Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import number_rows
+from tedaudit.plugins.batches import Ragged, Rewrites
 from tedaudit.store.files import parse_frame
 from tedaudit.store.table_folder import from_lists, to_lists
 from tedaudit.text.characters import replace_surrogates

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import number_rows
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.store.directory import REPEATS, RunDirectory
 from tedaudit.store.files import count_rows
 from tedaudit.store.guesses import GuessTable

@@ -18,8 +18,8 @@ from pydantic import (
 )
 
 from tedaudit.errors import SpecError
-from tedaudit.nominal import Nominal
-from tedaudit.types import Claim, Knows
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Claim, Knows
 
 
 def _refuse_path(name: str) -> str:

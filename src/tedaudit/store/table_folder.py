@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tedaudit.batches import Ragged
 from tedaudit.errors import RunDirectoryError
-from tedaudit.nominal import Nominal
 from tedaudit.paths import describe_os_error
+from tedaudit.plugins.batches import Ragged
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.store.checksums import FIELD, ChecksumError, check_json, parse_json, seal_json
 from tedaudit.store.files import TEMPORARY, difference, key_of, make_folders, write_atomically
 from tedaudit.store.shapes import misfit_of_guesses

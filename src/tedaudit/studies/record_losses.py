@@ -18,7 +18,7 @@ import numpy as np
 
 from tedaudit.errors import SpecError
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, can_show
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, read_losses, read_margins
 from tedaudit.studies.records import Record, ToldRecord, name_records

@@ -16,7 +16,7 @@ import numpy as np
 from tedaudit.errors import SpecError, did_you_mean
 from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.multiplicity import look_error
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.redaction import redact_label
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms

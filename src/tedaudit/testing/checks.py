@@ -16,10 +16,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tedaudit.batches import Draws, Ragged
 from tedaudit.errors import ContractError, SpecError, join_names
-from tedaudit.plugins.abilities import HasLikelihood, HasOwnEpsilons, KnowsMechanism, makes_latents
+from tedaudit.plugins.batches import Draws, Ragged
+from tedaudit.plugins.protocols import HasLikelihood, HasOwnEpsilons, KnowsMechanism, makes_latents
 from tedaudit.plugins.registry import Reference
+from tedaudit.plugins.values import Attack, Card, Claim, Draw, Guess, Mechanism, Rewrite, Seen
 from tedaudit.seeding import derive, uniforms
 from tedaudit.testing.likelihood_check import (
     PAIRS,
@@ -42,7 +43,6 @@ from tedaudit.testing.subject import (
     differences,
     global_generators_left_alone,
 )
-from tedaudit.types import Attack, Card, Claim, Draw, Guess, Mechanism, Rewrite, Seen
 
 _KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _CODE = re.compile(r"[A-Za-z0-9_-]{0,80}")
@@ -329,7 +329,7 @@ def _check_latents(
             if not isinstance(made, Ragged) or made.values.dtype != np.float32 or len(made) != len(rows):
                 raise ContractError(
                     f"'{name}': `latents` of {len(rows)} draws returned {made!r:.80}; it must return a "
-                    "tedaudit.batches.Ragged of float32 with a row for each draw, in order."
+                    "tedaudit.plugins.batches.Ragged of float32 with a row for each draw, in order."
                 )
             for place, row in enumerate(rows):
                 if not _is_latent_of(rewrites[row], made.row(place)):

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tedaudit.estimators.gdp import find_mu, read_as_gaussian
+from tedaudit.plugins.values import Array, Card, Claim, Draw, Floats, Rewrite
 from tedaudit.results.findings import AuditResult
 from tedaudit.seeding import normals
-from tedaudit.types import Array, Card, Claim, Draw, Floats, Rewrite
 
 TEXTS = ("The answer is yes.", "The answer is no.")
 """The two texts that are told apart: with more, pairs that look alike would blur what is known."""

@@ -20,23 +20,23 @@ import numpy.typing as npt
 
 from tedaudit.attacks.likelihood import Likelihood
 from tedaudit.attacks.text_likelihood import TextLikelihood
-from tedaudit.batches import Rewrites
 from tedaudit.errors import ContractError
 from tedaudit.estimators.likelihood_check import ERROR, calibration_p, posteriors, success_tails
 from tedaudit.execution.bench import Bench
 from tedaudit.execution.likelihood_game import LikelihoodGame
-from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling
 from tedaudit.plans.plans import make_plan
-from tedaudit.plugins.abilities import (
+from tedaudit.plugins.batches import Rewrites
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.protocols import (
     HasLatent,
     HasLikelihood,
     HasOwnEpsilons,
     can_compare,
 )
 from tedaudit.plugins.registry import Reference
+from tedaudit.plugins.values import Draw, Floats
 from tedaudit.seeding import derive
-from tedaudit.types import Draw, Floats
 
 PAIRS = 2_000
 _PILOT = 200  # pairs that are looked at to find an epsilon

@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tedaudit.batches import Observations
 from tedaudit.errors import ContractError, join_names
 from tedaudit.execution.bench import Bench, Chunk, GuessChunk, RewriteChunk
+from tedaudit.plugins.batches import Observations
 from tedaudit.plugins.registry import Reference
+from tedaudit.plugins.values import Draw, Floats, Guess, Observation, Plan, Rewrite
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Draw, Floats, Guess, Observation, Plan, Rewrite
 
 SEEN_PARTS = ("output", "candidates", "tie_key")
 PRECISION = 5  # decimals: an audit rounds scores to these before it looks for ties

@@ -13,6 +13,7 @@ from tedaudit.api import AnyMechanism, audit
 from tedaudit.errors import SpecError, escape_control, shorten
 from tedaudit.estimators.multiplicity import least_trials
 from tedaudit.plugins.registry import Reference, build
+from tedaudit.plugins.values import Claim, Corpus, Level, Note
 from tedaudit.reports.example import rank_right
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
@@ -24,7 +25,6 @@ from tedaudit.trust.lint.linter import lint as look_at
 from tedaudit.trust.lint.notes import LintReport
 from tedaudit.trust.lint.source import SEEDS
 from tedaudit.trust.listeners import tell
-from tedaudit.types import Claim, Corpus, Level, Note
 
 TRIALS = 2_000
 _SHARE, _LEAST, _MOST, _MODEL = 10, 50, 200, 60  # the battery's trials: a tenth of the audit's, within limits

@@ -24,10 +24,10 @@ import numpy.typing as npt
 from tedaudit.estimators import Bound, Choices, clopper_pearson, find_estimator
 from tedaudit.estimators.abstaining import Part
 from tedaudit.estimators.attributes import gain_interval
+from tedaudit.plugins.values import Claim, Plan, fold_text
 from tedaudit.results.row import Certain, Row
 from tedaudit.seeding import derive, uniforms
 from tedaudit.text.plain_data import PlainData
-from tedaudit.types import Claim, Plan, fold_text
 
 _PURPOSE = "matched pairs"
 

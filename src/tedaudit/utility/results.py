@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.utility import PRIVATE, SCORE
 from tedaudit.results.family import judge_gate, leave_untested
 from tedaudit.results.verdict import Verdict

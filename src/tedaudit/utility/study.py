@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Rewrites
 from tedaudit.execution.bench import Bench, RewriteChunk
 from tedaudit.execution.calls import CallCounts
 from tedaudit.inference.tuning import Tuning
-from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.plans.trials import Wanted, make_draws
-from tedaudit.plugins.abilities import WritesOnce, find_callee
+from tedaudit.plugins.batches import Rewrites
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.protocols import WritesOnce, find_callee
 from tedaudit.plugins.registry import Reference, build, describe_object, determinants
+from tedaudit.plugins.values import Corpus
 from tedaudit.preparing.preparation import epsilons_of, load_texts
 from tedaudit.seeding import derive
 from tedaudit.store.files import key_of
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableFolder
-from tedaudit.types import Corpus
 from tedaudit.utility.classifiers import (
     Classifier,
     Lesson,

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tedaudit.errors import RunDirectoryError, join_names
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.utility import FILE
 from tedaudit.reports.writers.figures import figures_missing, save_figure
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_table

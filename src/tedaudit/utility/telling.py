@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from tedaudit.nominal import distinct_epsilons
+from tedaudit.plugins.nominal import distinct_epsilons
 from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import (
     GREY,

@@ -15,8 +15,8 @@ from tedaudit.errors import ModelError
 from tedaudit.inference.judges import serving
 from tedaudit.inference.judges.base import Prompt, Service
 from tedaudit.inference.judges.local import load_judge
+from tedaudit.plugins.values import Observation, Rewrite
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Observation, Rewrite
 
 pytest.importorskip("xllamacpp")
 pytest.importorskip("httpx")

@@ -22,7 +22,7 @@ from tedaudit.inference.sampling.generation import (
     log_likelihood_terms,
 )
 from tedaudit.inference.sampling.settings import PublicSettings, SamplingRule, SamplingSettings
-from tedaudit.nominal import NO_EPSILON
+from tedaudit.plugins.nominal import NO_EPSILON
 from tedaudit.seeding import derive
 from tiny_models import one_thread
 

@@ -9,6 +9,7 @@ import pytest
 from helpers import Failing, SharedWords, audited, given, make_spec, sentences
 from tedaudit.api import run
 from tedaudit.errors import SpecError
+from tedaudit.plugins.values import Claim
 from tedaudit.reports.export.documents import ROW, LossAt, TextTrial, Trial
 from tedaudit.reports.export.frames import (
     frame_losses,
@@ -21,7 +22,6 @@ from tedaudit.reports.export.frames import (
 from tedaudit.reports.redaction import redact_result
 from tedaudit.results.findings import Finding
 from tedaudit.text.plain_data import list_members
-from tedaudit.types import Claim
 
 SETTING = ["plan", "mechanism", "epsilon", "attack"]
 

@@ -13,11 +13,11 @@ from helpers import Failing, Latents, NearestLatent, audited, make_spec, strict,
 from tedaudit.api import report, run
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Claim
 from tedaudit.reports.export.documents import SCHEMAS
 from tedaudit.reports.export.schemas import make_schema, name_file, read_schema, write_schemas
 from tedaudit.reports.export.writing import Export, make_export
 from tedaudit.results.findings import SCHEMA
-from tedaudit.types import Claim
 
 WORDS = ("red", "green", "blue", "black", "white", "brown")
 

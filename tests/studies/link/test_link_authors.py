@@ -16,9 +16,10 @@ import tedaudit
 from helpers import NEVER
 from pages import count_sheets, read_words
 from tedaudit.attacks.lexical import Lexical
-from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import CorpusError, SpecError
 from tedaudit.estimators import reduced_form
+from tedaudit.plugins.batches import Guesses, Observations
+from tedaudit.plugins.values import Card
 from tedaudit.reports.writers.html import write_document
 from tedaudit.studies.link.authors import (
     EVERYONE,
@@ -40,7 +41,6 @@ from tedaudit.studies.link.telling import (
     tell_findings,
     tell_headline,
 )
-from tedaudit.types import Card
 
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "persons_null.py"
 
@@ -214,7 +214,7 @@ def test_scores_of_the_first_n_rewrites_are_added_less_what_is_usual():
 
 
 def _see(text, pool):
-    from tedaudit.types import Observation, Rewrite
+    from tedaudit.plugins.values import Observation, Rewrite
 
     return Observation(Rewrite(text), pool, 0)
 

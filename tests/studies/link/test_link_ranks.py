@@ -10,10 +10,10 @@ from helpers import sentences
 from tedaudit.attacks.lexical import Lexical
 from tedaudit.errors import ContractError, SpecError
 from tedaudit.plugins.registry import Reference, build
+from tedaudit.plugins.values import Card, Guess
 from tedaudit.studies.link import ranks as module
 from tedaudit.studies.link.ranks import rank_records, refuse_unfit
 from tedaudit.studies.link.table import ColumnNames, read_release
-from tedaudit.types import Card, Guess
 
 
 @dataclass

@@ -8,6 +8,7 @@ import pytest
 
 from helpers import sentences
 from planted.flaws import BY_NAME
+from tedaudit.plugins.values import Rewrite
 from tedaudit.trust.leaks.coins import (
     LAGS,
     SIZES,
@@ -19,7 +20,6 @@ from tedaudit.trust.leaks.coins import (
 )
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.signs import allow
-from tedaudit.types import Rewrite
 
 TEXTS = [f"{text} {tail}" for text, tail in zip(sentences(60), ["now", "at 7", "of it!"] * 20, strict=True)]
 WORDS = [

@@ -4,8 +4,8 @@ import pytest
 
 from tedaudit.errors import ContractError
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.plugins.values import Card, Rewrite
 from tedaudit.trust.leaks.calls import Calls, make_together
-from tedaudit.types import Card, Rewrite
 
 
 class _Watched:

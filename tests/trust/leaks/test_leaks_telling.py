@@ -70,7 +70,7 @@ def test_a_claim_without_a_maximum_is_not_shown_as_a_number_of_its_own():
     from dataclasses import dataclass
     from typing import ClassVar
 
-    from tedaudit.types import Card, Claim, Rewrite
+    from tedaudit.plugins.values import Card, Claim, Rewrite
 
     @dataclass(frozen=True)
     class Endless:

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from tedaudit.plugins.values import Rewrite
 from tedaudit.trust.leaks.views import (
     LIKENESS,
     RANK,
@@ -15,7 +16,6 @@ from tedaudit.trust.leaks.views import (
     list_views,
     rank_in_call,
 )
-from tedaudit.types import Rewrite
 
 WORDS = [
     "amber",

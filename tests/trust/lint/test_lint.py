@@ -11,8 +11,8 @@ import pytest
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.mechanisms._clipped_logits import zeros_from
 from tedaudit.plugins.registry import find
+from tedaudit.plugins.values import Card, Claim, Leak, Rewrite
 from tedaudit.trust.lint.linter import lint, lint_model, lint_units
-from tedaudit.types import Card, Claim, Leak, Rewrite
 from tiny_models import save_roberta
 
 FIELDS_ONLY = {"texts": ()}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.types import Array, Floats
+from tedaudit.plugins.values import Array, Floats
 
 FINEST = 26
 

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Ragged
 from tedaudit.inference.encoders.murmur import hash_strings
+from tedaudit.plugins.batches import Ragged
 from tedaudit.text.characters import measure_scripts
 from tedaudit.text.words import unspaced_pattern, word_pattern
 

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loopback import is_loopback, may_hold_key
-from tedaudit.types import Floats
+from tedaudit.plugins.values import Floats
 
 # --- The address of a model's server and the key for it: what is allowed, and what never appears anywhere.
 #

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.inference.loading import send
-from tedaudit.types import Floats
+from tedaudit.plugins.values import Floats
 
 Tensor = Any  # torch is imported where it is used
 Integers = npt.NDArray[np.int64]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tedaudit.inference.loading import PADDING, Checkpoint
 from tedaudit.inference.sampling.exponential import Prefixes, TokenRule, log_probabilities, noise_on, sample
 from tedaudit.inference.sampling.rows import Decoder, decoder_for
-from tedaudit.types import Floats
+from tedaudit.plugins.values import Floats
 
 Ints = npt.NDArray[np.int64]
 _MANY = 4096  # requests of one length have batches of their own on a GPU;

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.inference.decoding import decode_all, decodes_plainly
-from tedaudit.types import Floats
+from tedaudit.plugins.values import Floats
 
 Ints = npt.NDArray[np.int64]
 BROKEN = "\N{REPLACEMENT CHARACTER}"

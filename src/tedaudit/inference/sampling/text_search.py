@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.inference.sampling.text_draws import ENDED, Ints, TextDraws
-from tedaudit.types import Floats
+from tedaudit.plugins.values import Floats
 
 _NEAR = float(np.log(0.01))  # ends that differ by a hundredth are near enough
 _TOGETHER = 64  # searches side by side: the model reads a batch, and memory is bounded

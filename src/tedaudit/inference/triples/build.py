@@ -21,7 +21,7 @@ from tedaudit.inference.triples.extraction import Extractor, load_extractor
 from tedaudit.inference.triples.table import TEXTS, TripleTable, load_table, nearest, save_arrays
 from tedaudit.inference.triples.vectors import embed, load_dense_encoder, normalise_to_grid, round_to_grid
 from tedaudit.plugins.extras import require
-from tedaudit.types import Array, Floats
+from tedaudit.plugins.values import Array, Floats
 
 Progress = Callable[[int, int], None]
 _BATCH = 1024  # texts

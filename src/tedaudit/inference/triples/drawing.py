@@ -18,8 +18,8 @@ from tedaudit.inference.encoders.sentence import Encoder
 from tedaudit.inference.sampling.exponential import UNIFORMS, Clip, log_probabilities, noise_for, sample
 from tedaudit.inference.triples.table import WHOLE, TripleTable, load_table
 from tedaudit.inference.triples.vectors import load_dense_encoder
+from tedaudit.plugins.values import Floats
 from tedaudit.seeding import Keys, key_words
-from tedaudit.types import Floats
 
 ClusterChoice = Literal["private", "whole", "nearest"]
 Ints = npt.NDArray[np.int64]

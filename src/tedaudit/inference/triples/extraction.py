@@ -17,8 +17,8 @@ from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loopback import is_loopback, may_hold_key
 from tedaudit.inference.models.places import resolve
 from tedaudit.inference.spacy_pipelines import checksum_pipeline, load_pipeline
+from tedaudit.plugins.values import Callee
 from tedaudit.text.characters import replace_surrogates
-from tedaudit.types import Callee
 
 # --- The triple itself.
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from tedaudit.inference.encoders.sentence import Encoder
 from tedaudit.inference.triples.table import WHOLE, TripleTable
 from tedaudit.inference.triples.vectors import embed
+from tedaudit.plugins.values import Floats
 from tedaudit.text.characters import replace_surrogates
-from tedaudit.types import Floats
 
 Told = list[tuple[int, ...]]  # for each sentence the numbers of the triples that it may be
 _END = re.compile(r"(?<=[.!?])\s+")

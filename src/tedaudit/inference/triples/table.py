@@ -21,8 +21,8 @@ from tedaudit.inference.models.places import resolve
 from tedaudit.inference.triples.extraction import Triple
 from tedaudit.inference.triples.vectors import normalise_to_grid, round_to_grid
 from tedaudit.plugins.extras import require
+from tedaudit.plugins.values import Array, Floats
 from tedaudit.text.unpacking import TooLargeError, unpack
-from tedaudit.types import Array, Floats
 
 TEXTS, ARRAYS = "triples.txt.xz", "triples.safetensors"
 WHOLE = -1  # in place of a cluster's number: all triples

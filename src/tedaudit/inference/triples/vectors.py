@@ -8,7 +8,7 @@ from tedaudit.errors import ModelError
 from tedaudit.inference.encoders import exact
 from tedaudit.inference.encoders.sentence import Encoder, load_encoder
 from tedaudit.inference.models.places import resolve
-from tedaudit.types import Array, Floats
+from tedaudit.plugins.values import Array, Floats
 
 _BITS = 20  # with which stored tables were made
 

@@ -29,7 +29,7 @@ from typing import (
 from pydantic import Field
 
 from tedaudit.estimators.loss import EpsilonAt
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.settings import read_meanings
 from tedaudit.results.exposure import Exposure
 from tedaudit.results.findings import SCHEMA, AuditResult, Finding

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 
 from tedaudit.errors import SpecError
+from tedaudit.plugins.values import Array, Plan
 from tedaudit.reports.export.documents import ROW, LossAt, TextTrial, Trial, list_told, make_plain
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.losses import read_losses
 from tedaudit.results.reading import find_fresh
 from tedaudit.text.characters import replace_surrogates
 from tedaudit.text.plain_data import pick
-from tedaudit.types import Array, Plan
 
 _KINDS: Mapping[type, Any] = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}
 

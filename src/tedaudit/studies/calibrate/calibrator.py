@@ -10,8 +10,9 @@ from tedaudit.corpora.files import Given
 from tedaudit.errors import RunDirectoryError, SpecError, join_names
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.opening import open_engine
-from tedaudit.plugins.abilities import HasOwnEpsilons, WritesOnce
+from tedaudit.plugins.protocols import HasOwnEpsilons, WritesOnce
 from tedaudit.plugins.registry import build
+from tedaudit.plugins.values import Corpus
 from tedaudit.preparing.preparation import choose_attacks, explain_misfit, load_texts
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.section import store_section
@@ -26,7 +27,6 @@ from tedaudit.studies.calibrate.search import Grid
 from tedaudit.studies.calibrate.target import Target, parse_targets
 from tedaudit.studies.calibrate.telling import tell as tell_answers
 from tedaudit.studies.calibrate.telling import write_curves
-from tedaudit.types import Corpus
 
 SEARCHED = (0.01, 10_000.0)
 TRIALS = 2000

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tedaudit.estimators.readings import Strongest
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.studies.calibrate.search import Ends, Grid, epsilon_at
 from tedaudit.studies.calibrate.target import Target, attempt_error
 from tedaudit.text.plain_data import PlainData

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators.readings import Strongest
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.results.findings import Finding
 from tedaudit.studies.calibrate.confirm import ATTEMPTS, Attempt, Side
 from tedaudit.studies.calibrate.target import Target, TargetReach

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from tedaudit.estimators.readings import Strongest
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.studies.calibrate.confirm import Confirmation
 from tedaudit.studies.calibrate.result import Answer, EpsilonForTarget, Fall, Point, list_points
 from tedaudit.studies.calibrate.search import CLEAR, Grid, Search, Shape, epsilon_at

@@ -12,8 +12,8 @@ from typing import Any
 from tedaudit.estimators.readings import LossReading, Reading, Strongest, SuccessReading
 from tedaudit.execution.engines import Announce, Engine
 from tedaudit.execution.runner import Progress, executed
-from tedaudit.nominal import Nominal
 from tedaudit.plans.plans import name_plan
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.preparing.preparation import prepare
 from tedaudit.results.findings import Finding
 from tedaudit.results.losses import MARGINS, sign_margins

@@ -14,9 +14,9 @@ import numpy as np
 
 from tedaudit.errors import SpecError
 from tedaudit.estimators.readings import Strongest
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Floats
 from tedaudit.studies.calibrate.target import Target, attempt_error
-from tedaudit.types import Floats
 
 # --- The grid of nominal epsilons that a search moves on: 48 numbers of three digits in every decade.
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.studies.calibrate.result import Answer, Calibrated, EpsilonForTarget
 from tedaudit.text.plain_data import PlainData, pick
 from tedaudit.utility.results import Change, Measurement, Scores, Task, UtilityResult, compare_scores

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.api import AnyMechanism, report
-from tedaudit.nominal import distinct_epsilons
+from tedaudit.plugins.nominal import distinct_epsilons
 from tedaudit.plugins.registry import build
+from tedaudit.plugins.values import Corpus
 from tedaudit.preparing.preparation import load_texts
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.section import store_section
@@ -22,7 +23,6 @@ from tedaudit.studies.calibrate.calibrator import (
 from tedaudit.studies.calibrate.result import Calibrated
 from tedaudit.studies.frontier.result import Frontier, list_scored, place_scores
 from tedaudit.studies.frontier.telling import tell, write_frontier_figure
-from tedaudit.types import Corpus
 from tedaudit.utility.labels import take_labels
 from tedaudit.utility.results import UtilityResult
 from tedaudit.utility.settings import UtilitySpec, parse_utility

@@ -27,7 +27,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Guesses
 from tedaudit.errors import CorpusError
 from tedaudit.estimators import Choices
 from tedaudit.estimators.exposure import FEWEST_TRIALS, GRID, known_from, nested_grid
@@ -35,7 +34,9 @@ from tedaudit.estimators.intervals import mean_rate_interval
 from tedaudit.estimators.likelihood_check import LIKELIHOODS
 from tedaudit.plans.authors import score_persons
 from tedaudit.plans.trials import TIE_PRECISION, judge, tie_keys
-from tedaudit.plugins.abilities import Prepares
+from tedaudit.plugins.batches import Guesses
+from tedaudit.plugins.protocols import Prepares
+from tedaudit.plugins.values import Array, Floats, Plan
 from tedaudit.results.row import Row
 from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.link.inference import Share
@@ -43,7 +44,6 @@ from tedaudit.studies.link.ranks import Progress, Ranks, join_ranks, order_evide
 from tedaudit.studies.link.table import Release
 from tedaudit.studies.link.trials import count_pairs, draw_pairs, make_row
 from tedaudit.text.plain_data import PlainData
-from tedaudit.types import Array, Floats, Plan
 
 Kind = Literal["author", "release"]
 """Who is named: the author of several texts, or the record that was rewritten several times."""

@@ -6,9 +6,9 @@ import numpy as np
 
 from tedaudit.estimators import Choices, Counts, find_estimator
 from tedaudit.estimators.abstaining import count_parts, find_sizes
+from tedaudit.plugins.values import Plan
 from tedaudit.results.row import Row
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Plan
 
 
 def make_row(linked: int, originals: int) -> Row:

@@ -14,8 +14,8 @@ from tedaudit.errors import ContractError
 from tedaudit.plugins.extras import name_needs
 from tedaudit.plugins.registry import is_foreign
 from tedaudit.plugins.retries import retry
+from tedaudit.plugins.values import Draw, Mechanism, Rewrite
 from tedaudit.seeding import derive
-from tedaudit.types import Draw, Mechanism, Rewrite
 
 _AT_ONCE = 256
 

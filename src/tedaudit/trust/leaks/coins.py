@@ -15,7 +15,8 @@ from time import perf_counter
 
 import numpy as np
 
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Rewrite
 from tedaudit.seeding import derive
 from tedaudit.trust.leaks.calls import Calls
 from tedaudit.trust.leaks.outcomes import TIMING, Compared, LeakTest, TwinExample, is_copy, judge_pairs, show
@@ -32,7 +33,6 @@ from tedaudit.trust.leaks.views import (
     list_views,
     rank_in_call,
 )
-from tedaudit.types import Rewrite
 
 Pair = tuple[str, str]
 Words = tuple[str, str, str, str]

@@ -11,15 +11,15 @@ from typing import Any
 from tedaudit.api import AnyMechanism, load_corpus
 from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError, TedauditError, did_you_mean, join_names
-from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.plugins.abilities import BringsTexts, HasOwnEpsilons, WritesOnce
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal
+from tedaudit.plugins.protocols import BringsTexts, HasOwnEpsilons, WritesOnce
 from tedaudit.plugins.registry import build, describe_object
+from tedaudit.plugins.values import Claim, Corpus, Draw, Mechanism
 from tedaudit.seeding import derive
 from tedaudit.spec.flags import parse_corpus
 from tedaudit.spec.model import parse_spec
 from tedaudit.trust.leaks.battery import Battery, BatterySettings, Progress
 from tedaudit.trust.leaks.outcomes import LeakReport
-from tedaudit.types import Claim, Corpus, Draw, Mechanism
 
 ZERO = (1e-6, 1e-4, 1e-2, 0.1, 1.0)
 _MODEL_TRIALS = 60

@@ -14,17 +14,17 @@ from pathlib import Path
 
 import numpy as np
 
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Rewrite
 from tedaudit.seeding import derive
 from tedaudit.trust.leaks.outcomes import Compared, LeakTest, judge_pairs
 from tedaudit.trust.leaks.signs import Allowed
-from tedaudit.types import Rewrite
 
 _SECONDS = 120
 _PROGRAM = """\
 import json, sys
 from tedaudit.plugins.registry import Reference, build
-from tedaudit.types import Draw
+from tedaudit.plugins.values import Draw
 asked = json.load(sys.stdin)
 sys.path[:] = asked["path"]
 plugin = build(Reference("mechanism", asked["name"]))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tedaudit.nominal import Nominal
+from tedaudit.plugins.nominal import Nominal
 from tedaudit.trust.leaks.calls import Calls
 from tedaudit.trust.leaks.outcomes import Back, Compared, LeakTest, judge_pairs
 from tedaudit.trust.leaks.signs import Allowed

@@ -16,8 +16,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.plugins.values import DIGEST, Rewrite
 from tedaudit.text.words import is_mark, split_words
-from tedaudit.types import DIGEST, Rewrite
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]

@@ -10,16 +10,16 @@ from typing import Any
 
 from tedaudit.api import AnyMechanism, load_corpus
 from tedaudit.errors import SpecError
-from tedaudit.nominal import Nominal
-from tedaudit.plugins.abilities import CallsUserCode, HasOwnEpsilons, KnowsArithmetic, WritesOnce
 from tedaudit.plugins.extras import name_needs
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.protocols import CallsUserCode, HasOwnEpsilons, KnowsArithmetic, WritesOnce
 from tedaudit.plugins.registry import build, is_foreign
+from tedaudit.plugins.values import Draw, Note
 from tedaudit.seeding import derive
 from tedaudit.spec.model import parse_spec
 from tedaudit.trust.lint.model import lint_model
 from tedaudit.trust.lint.notes import LintReport
 from tedaudit.trust.lint.source import lint_source
-from tedaudit.types import Draw, Note
 
 __all__ = ["LintReport", "Note", "lint", "lint_model"]
 _TEXTS = 6

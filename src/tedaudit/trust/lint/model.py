@@ -8,8 +8,8 @@ from typing import Any
 from tedaudit.errors import ModelError
 from tedaudit.mechanisms._clipped_logits import FORMATS, zeros_from
 from tedaudit.paths import parse_path
+from tedaudit.plugins.values import Note
 from tedaudit.trust.lint.notes import LintReport
-from tedaudit.types import Note
 
 _NAME = "generation_config.json"
 _NEUTRAL: Mapping[str, Any] = {

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tedaudit.plugins.values import Level, Note
 from tedaudit.text.plain_data import PlainData
-from tedaudit.types import Level, Note
 
 LEVELS: tuple[Level, ...] = ("error", "warning", "info")
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tedaudit.batches import OwnRewrites, Rewrites
-from tedaudit.types import Rewrite
+from tedaudit.plugins.batches import OwnRewrites, Rewrites
+from tedaudit.plugins.values import Rewrite
 
 
 def own(*positions, pool=("a", "b")):

@@ -6,10 +6,10 @@ from typing import Any, Protocol, get_args, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches.columns import Ragged
-from tedaudit.batches.guesses import PairLosses, TextLikelihoods
-from tedaudit.batches.own import OwnRewrites
-from tedaudit.types import Array, Callee, Draw, Floats, InputLimit, Knows, ModelUse, Note
+from tedaudit.plugins.batches.columns import Ragged
+from tedaudit.plugins.batches.guesses import PairLosses, TextLikelihoods
+from tedaudit.plugins.batches.own import OwnRewrites
+from tedaudit.plugins.values import Array, Callee, Draw, Floats, InputLimit, Knows, ModelUse, Note
 
 _PUBLISHED = frozenset({"text", "error"})  # the parts of a rewrite that everybody sees
 

@@ -1,9 +1,9 @@
 """Draws, rewrites, observations and guesses by the batch: columns inside, sequences of objects outside."""
 
-from tedaudit.batches.columns import Ragged
-from tedaudit.batches.guesses import Guesses, PairLosses, TextLikelihoods
-from tedaudit.batches.kinds import Draws, Observations, Rewrites
-from tedaudit.batches.own import OwnRewrites
+from tedaudit.plugins.batches.columns import Ragged
+from tedaudit.plugins.batches.guesses import Guesses, PairLosses, TextLikelihoods
+from tedaudit.plugins.batches.kinds import Draws, Observations, Rewrites
+from tedaudit.plugins.batches.own import OwnRewrites
 
 __all__ = [
     "Draws",

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches.kinds import Rewrites
-from tedaudit.batches.sequences import check_positions, same_texts
-from tedaudit.types import Rewrite
+from tedaudit.plugins.batches.kinds import Rewrites
+from tedaudit.plugins.batches.sequences import check_positions, same_texts
+from tedaudit.plugins.values import Rewrite
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.types import Array
+from tedaudit.plugins.values import Array
 
 Positions = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

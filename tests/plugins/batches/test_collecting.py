@@ -2,7 +2,7 @@ import gc
 
 import pytest
 
-from tedaudit.batches.sequences import pause_collection
+from tedaudit.plugins.batches.sequences import pause_collection
 
 
 def test_collection_pauses_and_goes_on_whatever_happens():

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import columns
-from tedaudit.batches.columns import Where
+from tedaudit.plugins.batches import columns
+from tedaudit.plugins.batches.columns import Where
 
 Item = TypeVar("Item")
 

@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.types import Card, Claim, Corpus, Draw, Guess, Observation, Plan, Rewrite, Split, fold_text
+from tedaudit.plugins.values import (
+    Card,
+    Claim,
+    Corpus,
+    Draw,
+    Guess,
+    Observation,
+    Plan,
+    Rewrite,
+    Split,
+    fold_text,
+)
 
 
 @pytest.mark.parametrize(

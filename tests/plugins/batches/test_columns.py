@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batch_examples import floats
-from tedaudit.batches.columns import Ragged
+from tedaudit.plugins.batches.columns import Ragged
 
 ROWS = [[1, 2], None, [], [3], [4, 5, 6], None]
 

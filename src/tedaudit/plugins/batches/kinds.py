@@ -12,11 +12,11 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import columns
-from tedaudit.batches.columns import Column, Mask, Positions, Ragged, as_ragged
-from tedaudit.batches.sequences import Batch, check_positions, join_pools, number_texts, same_texts
+from tedaudit.plugins.batches import columns
+from tedaudit.plugins.batches.columns import Column, Mask, Positions, Ragged, as_ragged
+from tedaudit.plugins.batches.sequences import Batch, check_positions, join_pools, number_texts, same_texts
+from tedaudit.plugins.values import Array, Draw, Floats, Observation, Rewrite
 from tedaudit.seeding import KeyWords, LateKeys, key_numbers, key_words
-from tedaudit.types import Array, Draw, Floats, Observation, Rewrite
 
 _PARTS = ("text", "tokens", "latent", "error")
 

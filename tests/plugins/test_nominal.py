@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from tedaudit.nominal import NO_EPSILON, Nominal, distinct_epsilons
+from tedaudit.plugins.nominal import NO_EPSILON, Nominal, distinct_epsilons
 
 VALUES = [1e-05, 0.1, 0.30000000000000004, 1.0, 2.5, 1 / 3, 2500.0, 123456.75, 1e12]
 

@@ -24,9 +24,9 @@ from batch_examples import (
     floats,
     plain,
 )
-from tedaudit.batches import Draws, Guesses, Observations, Rewrites, guesses, kinds
-from tedaudit.batches.columns import Ragged
-from tedaudit.types import Draw, Guess, Observation, Rewrite
+from tedaudit.plugins.batches import Draws, Guesses, Observations, Rewrites, guesses, kinds
+from tedaudit.plugins.batches.columns import Ragged
+from tedaudit.plugins.values import Draw, Guess, Observation, Rewrite
 
 
 @given(any_rows)

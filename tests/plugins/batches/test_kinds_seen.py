@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from batch_examples import GUESSES, OBSERVATIONS, REWRITES, plain
-from tedaudit.batches import Guesses, Observations, Rewrites
-from tedaudit.batches.columns import Ragged
+from tedaudit.plugins.batches import Guesses, Observations, Rewrites
+from tedaudit.plugins.batches.columns import Ragged
+from tedaudit.plugins.values import Guess, Observation
 from tedaudit.seeding import key_words
-from tedaudit.types import Guess, Observation
 
 KEYS = key_words([1, 2])
 PAIR = Rewrites.from_texts(["a", "b"])

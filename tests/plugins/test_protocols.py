@@ -1,6 +1,6 @@
 """Optional abilities: a plug-in has those whose methods it has."""
 
-from tedaudit.plugins.abilities import BringsTexts, HasFingerprint, HasOwnEpsilons, Prepares, WritesOnce
+from tedaudit.plugins.protocols import BringsTexts, HasFingerprint, HasOwnEpsilons, Prepares, WritesOnce
 
 
 def test_optional_abilities_are_known_by_their_methods():

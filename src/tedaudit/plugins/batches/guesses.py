@@ -6,10 +6,10 @@ from typing import Self
 
 import numpy as np
 
-from tedaudit.batches import columns
-from tedaudit.batches.columns import Column, Mask, Ragged, as_ragged
-from tedaudit.batches.sequences import Batch
-from tedaudit.types import UNKNOWN, Array, Floats, Guess, PairLoss
+from tedaudit.plugins.batches import columns
+from tedaudit.plugins.batches.columns import Column, Mask, Ragged, as_ragged
+from tedaudit.plugins.batches.sequences import Batch
+from tedaudit.plugins.values import UNKNOWN, Array, Floats, Guess, PairLoss
 
 _NO_ENDS = (np.nan,) * 4
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from batch_examples import DRAWS, LAST, REWRITES, floats, plain
-from tedaudit.batches import Draws, Guesses, Observations, Rewrites
-from tedaudit.batches.columns import Ragged
+from tedaudit.plugins.batches import Draws, Guesses, Observations, Rewrites
+from tedaudit.plugins.batches.columns import Ragged
+from tedaudit.plugins.values import Draw, Guess, Observation, Rewrite
 from tedaudit.seeding import key_words
-from tedaudit.types import Draw, Guess, Observation, Rewrite
 
 
 def test_keys_keep_all_their_bits():
