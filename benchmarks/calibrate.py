@@ -22,12 +22,12 @@ from tedaudit.estimators import success_from_epsilon
 from tedaudit.estimators.readings import Strongest, SuccessReading
 from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.plans.candidates import Pool
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.studies.calibrate.result import EpsilonForTarget
 from tedaudit.studies.calibrate.rounds import SearchSettings, Seen, Wanted, find_epsilons
 from tedaudit.studies.calibrate.search import Grid
 from tedaudit.studies.calibrate.target import Target, parse_target
+from tedaudit.trials.candidates import Pool
 
 TARGETS = (0.5, 1.0, 2.0, 4.0)
 ERROR = 0.01

@@ -25,8 +25,8 @@ from tedaudit.api import audit, load_corpus
 
 STAGES = {
     "plan": ["preparing.preparation:prepare"],
-    "keys of draws": ["plans.trials:make_draws"],
-    "keys for ties": ["plans.trials:tie_keys"],
+    "keys of draws": ["trials.judge:make_draws"],
+    "keys for ties": ["trials.judge:tie_keys"],
     "uniforms": ["seeding:uniforms", "seeding:rare"],
     "mechanism, the rest": ["mechanisms.word_rr:WordRR.rewrite", "mechanisms.dp_mlm:DPMLM.rewrite"],
     "looking up words": ["mechanisms.word_rr:WordRR._look_up_slots", "mechanisms.dp_mlm:DPMLM._split"],
@@ -43,7 +43,7 @@ STAGES = {
     "attack, products": ["attacks._similarity:_multiply_rows"],
     "attack, numbering words": ["inference.lexical:WordFeatures._number"],
     "attack, counting features": ["inference.lexical:WordFeatures._count"],
-    "judging": ["plans.trials:judge"],
+    "judging": ["trials.judge:judge"],
     "steps": [
         "execution.schedule:open_schedules",
         "execution.schedule:Schedule.list_rewriting",

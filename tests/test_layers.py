@@ -10,7 +10,7 @@ SOURCE = Path(tedaudit.__file__).parent
 LEVELS = (
     ("version", "errors", "paths", "seeding", "text"),
     ("plugins",),
-    ("estimators", "plans", "inference"),
+    ("estimators", "trials", "inference"),
     ("corpora", "mechanisms", "attacks"),
     ("spec", "store"),
     ("preparing", "results"),
@@ -123,7 +123,7 @@ def test_nothing_imports_what_imports_it():
 def test_the_check_finds_an_import_that_points_up_or_sideways():
     assert violations("tedaudit.execution.runner", {"tedaudit.reports.files"}) == ["tedaudit.reports.files"]
     assert violations("tedaudit.results.reading", {"tedaudit.execution.runner"}) != []
-    assert violations("tedaudit.plugins.values", {"tedaudit.plans.trials"}) != []
+    assert violations("tedaudit.plugins.values", {"tedaudit.trials.judge"}) != []
     assert (
         violations("tedaudit.execution.runner", {"tedaudit.execution.steps", "tedaudit.preparing.jobs"}) == []
     )

@@ -8,10 +8,10 @@ import numpy as np
 from helpers import Failing, Recording, sentences, within
 from tedaudit.attacks import _practice
 from tedaudit.attacks._practice import Practice, make_exercises, make_rewrites
-from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.plugins import retries
 from tedaudit.plugins.values import Card, Observation, Rewrite
 from tedaudit.seeding import key_numbers
+from tedaudit.trials.judge import Wanted, make_draws
 
 TEXTS = tuple(sentences(12))
 MIDDLE = sorted(map(len, TEXTS))[6]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tedaudit.experiments.audits import _count_neighbours, agreement, trend
-from tedaudit.plans.candidates import Pool, Sampling, candidate_sets
+from tedaudit.trials.candidates import Pool, Sampling, candidate_sets
 
 TEXTS = [
     f"{a} {b} {c}"

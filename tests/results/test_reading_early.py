@@ -10,12 +10,12 @@ from helpers import NEVER, Promising, SharedWords, Stop, audited, make_spec, sto
 from tedaudit.api import run
 from tedaudit.estimators import baseline, reduced_form, sequential
 from tedaudit.execution.engines import SerialEngine
-from tedaudit.plans.candidates import Sampling
-from tedaudit.plans.plans import make_plan
-from tedaudit.plans.trials import judge, tie_keys
 from tedaudit.plugins.values import Callee, Guess, Plan
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
+from tedaudit.trials.candidates import Sampling
+from tedaudit.trials.judge import judge, tie_keys
+from tedaudit.trials.plan import make_plan
 
 
 def test_an_unfinished_run_is_estimated_from_complete_blocks_with_the_bound_for_every_look(tmp_path):

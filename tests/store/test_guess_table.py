@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.plans.trials import Judged
 from tedaudit.plugins.batches import PairLosses, Ragged
 from tedaudit.store import guesses as guesses_module
 from tedaudit.store.files import write_frame
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.table_folder import TableFolder
+from tedaudit.trials.judge import Judged
 
 
 def _guess_table(path, key="key"):

@@ -9,10 +9,10 @@ import pytest
 from rule_keepers import Noisy, Overlap, refusal
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.plugins.values import Card, Draw, Plan
 from tedaudit.seeding import derive
 from tedaudit.testing import ODD, ORDINARY, check_attack
+from tedaudit.trials.judge import Wanted, make_draws
 
 
 class MeetsMechanism(Overlap):

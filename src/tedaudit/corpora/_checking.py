@@ -17,7 +17,6 @@ import numpy as np
 from tedaudit.corpora.files import Files, assemble, find_distinct, refuse_surrogates
 from tedaudit.errors import CorpusError, TedauditError, did_you_mean, escape_control, shorten
 from tedaudit.estimators.exposure import GRID
-from tedaudit.plans.authors import read_author
 from tedaudit.plugins.values import Corpus, fold_text
 from tedaudit.text.characters import (
     ScriptShares,
@@ -45,6 +44,7 @@ from tedaudit.text.readers import (
 )
 from tedaudit.text.unpacking import COMPRESSIONS
 from tedaudit.text.words import count_words
+from tedaudit.trials.authors import read_author
 
 # --- What texts are like, counted: lengths, duplicates, scripts, characters that cannot be seen; no text.
 

@@ -17,7 +17,6 @@ import numpy as np
 from tedaudit.errors import TedauditError
 from tedaudit.execution.runner import Progress
 from tedaudit.inference.loading import load_checkpoint
-from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import HasLatent, HasLikelihood, forbids_by_rule, makes_latents
 from tedaudit.plugins.registry import Reference, build
@@ -25,6 +24,7 @@ from tedaudit.plugins.values import Rewrite
 from tedaudit.results.certain_losses import CertainLoss, write_certain
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, read_losses
+from tedaudit.trials.judge import Wanted, make_draws
 
 SettingName = tuple[str, str, Nominal]  # plan, label and epsilon
 _EXACT = {"dtype": "float64", "device": "cpu"}

@@ -23,13 +23,13 @@ from tedaudit.estimators.likelihood_check import (
 )
 from tedaudit.execution.bench import Bench
 from tedaudit.execution.likelihood_game import LikelihoodGame, list_candidates
-from tedaudit.plans.trials import KEPT_SCORES, judge, tie_keys
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.values import Floats, Plan
 from tedaudit.preparing.jobs import Job, PreparedAttack
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.guesses import GuessTable
+from tedaudit.trials.judge import KEPT_SCORES, judge, tie_keys
 
 LEAST = 2_000  # trials of a repeat: as many as the run has, if these are more
 _MOST = 10_000

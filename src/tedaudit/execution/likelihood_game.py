@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.bench import Bench, GuessChunk, RewriteChunk
-from tedaudit.plans.trials import Wanted, make_draws, tie_keys
 from tedaudit.plugins.batches import Guesses, Observations
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.registry import Reference
 from tedaudit.plugins.values import Plan
+from tedaudit.trials.judge import Wanted, make_draws, tie_keys
 
 
 @dataclass(frozen=True)

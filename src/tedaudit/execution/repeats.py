@@ -10,12 +10,12 @@ import numpy as np
 
 from tedaudit.execution.bench import Bench, RewriteChunk
 from tedaudit.execution.schedule import CALLS
-from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.plugins.batches import Rewrites
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.text.characters import replace_surrogates
+from tedaudit.trials.judge import Wanted, make_draws
 
 
 def repeat_calls(job: Job, audit: PreparedAudit, bench: Bench) -> dict[str, Any]:

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.execution.steps import commit
-from tedaudit.plans.trials import judge, tie_keys
 from tedaudit.plugins.batches import Guesses, PairLosses, Ragged
 from tedaudit.plugins.values import Floats
 from tedaudit.preparing.jobs import Job
 from tedaudit.store.guesses import GuessTable, make_guesses_part, name_rows, parse_rows
 from tedaudit.store.listing import Listing
 from tedaudit.store.table_folder import TableDefinition
+from tedaudit.trials.judge import judge, tie_keys
 
 
 def add_rounds(job: Job, seed: int, listing: Listing) -> None:

@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 from tedaudit.execution.steps import GuessStep, Learning, RewriteStep, Table
-from tedaudit.plans.trials import OWN, Wanted
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.values import Plan
 from tedaudit.preparing.history import Piece, Positions, Rewriting
@@ -20,6 +19,7 @@ from tedaudit.seeding import derive, uniforms
 from tedaudit.store.guesses import parse_rows
 from tedaudit.store.listing import Listing
 from tedaudit.store.rewrites import name_part
+from tedaudit.trials.judge import OWN, Wanted
 
 CALLS = 8  # draws that a function is asked for twice, to see whether it repeats itself
 _CELLS = 4_000_000  # scores held at a time

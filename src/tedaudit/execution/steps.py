@@ -16,16 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.execution.bench import Bench, GuessChunk, RewriteChunk
-from tedaudit.plans.authors import score_persons
-from tedaudit.plans.trials import (
-    OWN,
-    Wanted,
-    judge,
-    late_tie_keys,
-    make_draws,
-    number_draws,
-    number_rows,
-)
 from tedaudit.plugins.batches import Draws, Guesses, Observations, OwnRewrites, Ragged, Rewrites
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.registry import Reference
@@ -38,6 +28,16 @@ from tedaudit.store.guesses import make_guesses_part, name_rows
 from tedaudit.store.held_parts import gather_rewrites
 from tedaudit.store.listing import Made
 from tedaudit.store.rewrites import make_rewrites_part, name_part
+from tedaudit.trials.authors import score_persons
+from tedaudit.trials.judge import (
+    OWN,
+    Wanted,
+    judge,
+    late_tie_keys,
+    make_draws,
+    number_draws,
+    number_rows,
+)
 
 Mask = npt.NDArray[np.bool_]
 

@@ -16,8 +16,6 @@ from tedaudit.estimators.paired import Scale, mcnemar, paired_counts, paired_eps
 from tedaudit.experiments.definition import Experiment, Outcome, Workspace, corpus_name
 from tedaudit.experiments.rankings import describe_rankings, list_rankings, tabulate_rankings
 from tedaudit.inference.encoders.sentence import load_encoder
-from tedaudit.plans.candidates import Sampling, candidate_sets
-from tedaudit.plans.pool import Pool
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.figures import figure
 from tedaudit.reports.first_screen import Pivot, explain_losses, make_loss_pivots
@@ -28,6 +26,8 @@ from tedaudit.results.findings import AuditResult, Finding, post_processing
 from tedaudit.results.losses import read_losses
 from tedaudit.seeding import derive
 from tedaudit.store.directory import RunDirectory
+from tedaudit.trials.candidates import Sampling, candidate_sets
+from tedaudit.trials.pool import Pool
 
 _WHAT = (Column("mechanism", "label", 0), Column("epsilon", "number", 0))
 _PLAN, _ATTACK = Column("plan", rank=0), Column("attack", "label", 0)

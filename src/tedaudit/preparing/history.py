@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.plans.trials import number_rows
 from tedaudit.plugins.values import Plan
 from tedaudit.preparing.jobs import Job, list_replicates
+from tedaudit.trials.judge import number_rows
 
 Numbers = npt.NDArray[np.int32]
 Positions = npt.NDArray[np.int64]

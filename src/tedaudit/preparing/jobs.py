@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.estimators.likelihood_check import LIKELIHOODS
-from tedaudit.plans.trials import OWN, number_rows
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import Resamples
 from tedaudit.plugins.registry import Reference
@@ -18,6 +17,7 @@ from tedaudit.preparing.planner import PlannedTrials, Seen
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.table_folder import TableDefinition
+from tedaudit.trials.judge import OWN, number_rows
 
 # --- The texts on which attacks try a mechanism themselves, and what is said of them.
 

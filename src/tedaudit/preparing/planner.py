@@ -11,7 +11,13 @@ from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.estimators.exposure import GRID, nested_grid
 from tedaudit.inference.encoders.lexical import LexicalEncoder, choose_reading
 from tedaudit.inference.encoders.sentence import Encoder, embed_pool, load_encoder
-from tedaudit.plans.authors import (
+from tedaudit.plugins.protocols import WritesOnce
+from tedaudit.plugins.values import Corpus, Mechanism, Plan
+from tedaudit.seeding import derive
+from tedaudit.spec.model import AuditSpec, PlanSpec
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import difference, key_of
+from tedaudit.trials.authors import (
     Authors,
     choose_authors,
     count_authors_of,
@@ -21,8 +27,8 @@ from tedaudit.plans.authors import (
     repeat_trials,
     take_trials,
 )
-from tedaudit.plans.candidates import GivenSets, Sampling
-from tedaudit.plans.plans import (
+from tedaudit.trials.candidates import GivenSets, Sampling
+from tedaudit.trials.plan import (
     join_plans,
     make_disjoint_plan,
     make_plan,
@@ -32,13 +38,7 @@ from tedaudit.plans.plans import (
     refuse_large_k,
     refuse_missing,
 )
-from tedaudit.plans.pool import Pool
-from tedaudit.plugins.protocols import WritesOnce
-from tedaudit.plugins.values import Corpus, Mechanism, Plan
-from tedaudit.seeding import derive
-from tedaudit.spec.model import AuditSpec, PlanSpec
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import difference, key_of
+from tedaudit.trials.pool import Pool
 
 _WEIGHTS = "encoder_weights"
 

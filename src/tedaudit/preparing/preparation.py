@@ -13,7 +13,6 @@ from typing import Any
 from tedaudit.corpora.files import Given, assemble, refuse_surrogates
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.inference.encoders.lexical import CHARACTERS, choose_reading
-from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import (
     BringsRows,
@@ -58,6 +57,7 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.looks import earlier_looks, note_look
 from tedaudit.store.missing import note_asked
 from tedaudit.text.characters import format_share, measure_scripts
+from tedaudit.trials.candidates import SAMPLING
 from tedaudit.version import __version__
 
 

@@ -11,7 +11,6 @@ from tedaudit.estimators import find_estimator
 from tedaudit.execution.bench import RewriteChunk
 from tedaudit.execution.schedule import Schedule, open_schedules
 from tedaudit.execution.steps import Worker, open_worker
-from tedaudit.plans.trials import Wanted, make_draws, number_draws
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.values import Rewrite
 from tedaudit.preparing.jobs import Job
@@ -20,6 +19,7 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.text.plain_data import PlainData
+from tedaudit.trials.judge import Wanted, make_draws, number_draws
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from typing import Any
 import yaml
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.registry import Kind, describe_card, find_own, list_foreign
 from tedaudit.reports.redaction import (
@@ -34,6 +33,7 @@ from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.exported import check_target, write_exported
 from tedaudit.store.files import make_folders
+from tedaudit.trials.candidates import SAMPLING
 from tedaudit.version import __version__
 
 FORMAT = 2

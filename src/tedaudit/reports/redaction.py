@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tedaudit.plans.candidates import SAMPLING
-from tedaudit.plans.plans import name_plan
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.store.missing import Missing
 from tedaudit.text.characters import UNSPACED_BLOCKS, replace_surrogates
+from tedaudit.trials.candidates import SAMPLING
+from tedaudit.trials.plan import name_plan
 
 LEFT_OUT = "(left out)"
 # One word: a name, not a text. Without spaces nobody can tell: in such scripts a sentence is one word.

@@ -21,14 +21,14 @@ from tedaudit.errors import SpecError, join_names, quote
 from tedaudit.estimators import DEFAULT_ESTIMATOR, Estimator, estimator_names, find_estimator
 from tedaudit.inference.models.zoo import default_checkpoint
 from tedaudit.paths import describe_os_error, parse_path
-from tedaudit.plans.candidates import GivenSets, Sampling
-from tedaudit.plans.trials import KEPT_SCORES
 from tedaudit.plugins.registry import Kind, Reference
 from tedaudit.plugins.values import Card
 from tedaudit.spec.engine import EngineSpec
 from tedaudit.spec.messages import Epsilons, OneOrMany, validate
 from tedaudit.spec.yaml_text import LONGEST, load_yaml
 from tedaudit.text.readers import table_format
+from tedaudit.trials.candidates import GivenSets, Sampling
+from tedaudit.trials.judge import KEPT_SCORES
 
 LARGEST = 2**63 - 1  # a whole number that files and arrays can hold
 MOST_ROUNDS = 64  # rewrites of a secret that an adversary sees

@@ -8,9 +8,9 @@ from tedaudit.inference.models.adapters import is_adapter
 from tedaudit.inference.models.catalogue import ENTRIES, list_got
 from tedaudit.inference.models.catalogue import PREFIX as GOT
 from tedaudit.inference.models.zoo import PREFIX, is_default, list_folders
-from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plugins.registry import Kind, find, names, zoo_fields
 from tedaudit.spec.model import AuditSpec, PluginSpec
+from tedaudit.trials.candidates import SAMPLING
 
 _KINDS: tuple[Kind, ...] = ("mechanism", "attack")
 

@@ -12,11 +12,11 @@ import polars as pl
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators.protocol import Choices
-from tedaudit.plans.trials import Judged
 from tedaudit.plugins.batches import PairLosses, Ragged
 from tedaudit.plugins.values import Floats
 from tedaudit.store.files import make_parquet, read_frame, write_atomically
 from tedaudit.store.table_folder import TableFolder, from_lists, to_lists
+from tedaudit.trials.judge import Judged
 
 _LOSSES = ("largest", "mu", "terms")  # of pairs of candidates that have likelihoods
 _ENDS = ("lower_first", "lower_second", "upper_first", "upper_second")  # of the likelihood of a text

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import polars as pl
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.plans.trials import number_rows
 from tedaudit.plugins.batches import Ragged, Rewrites
 from tedaudit.store.files import parse_frame
 from tedaudit.store.table_folder import from_lists, to_lists
 from tedaudit.text.characters import replace_surrogates
+from tedaudit.trials.judge import number_rows
 
 OPTIONAL = ("units", "tokens", "latent")  # parts of a rewrite that are read if they are asked for
 _ALWAYS = ("text", "replicate", "output", "error")

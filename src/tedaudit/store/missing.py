@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.plans.trials import number_rows
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.store.directory import REPEATS, RunDirectory
 from tedaudit.store.files import count_rows
@@ -21,6 +20,7 @@ from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import STUDIES, Tables, noted_studies
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableFolder
+from tedaudit.trials.judge import number_rows
 
 _MOST = 6  # things that a sentence names
 Kind = Literal["guesses", "rewrites", "own_rewrites", "studies", "plan", "corpus", "file"]

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import polars as pl
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.plans.trials import number_rows
 from tedaudit.plugins.batches import Rewrites
 from tedaudit.store.files import make_parquet, read_frame, read_notes, read_part, write_atomically
 from tedaudit.store.held_parts import OPTIONAL, frame_rewrites, gather_rewrites
 from tedaudit.store.table_folder import TableFolder
+from tedaudit.trials.judge import number_rows
 
 Keys = npt.NDArray[np.int64]
 

@@ -24,8 +24,6 @@ from tedaudit.errors import ContractError
 from tedaudit.estimators.likelihood_check import ERROR, calibration_p, posteriors, success_tails
 from tedaudit.execution.bench import Bench
 from tedaudit.execution.likelihood_game import LikelihoodGame
-from tedaudit.plans.candidates import Sampling
-from tedaudit.plans.plans import make_plan
 from tedaudit.plugins.batches import Rewrites
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import (
@@ -37,6 +35,8 @@ from tedaudit.plugins.protocols import (
 from tedaudit.plugins.registry import Reference
 from tedaudit.plugins.values import Draw, Floats
 from tedaudit.seeding import derive
+from tedaudit.trials.candidates import Sampling
+from tedaudit.trials.plan import make_plan
 
 PAIRS = 2_000
 _PILOT = 200  # pairs that are looked at to find an epsilon

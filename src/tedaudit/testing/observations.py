@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import ContractError, SpecError, join_names
-from tedaudit.plans.candidates import Sampling
-from tedaudit.plans.plans import make_plan
-from tedaudit.plans.trials import Wanted, make_draws, tie_keys
 from tedaudit.plugins.batches import Draws, Observations, OwnRewrites, Rewrites
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import Resamples
@@ -17,6 +14,9 @@ from tedaudit.plugins.registry import Reference
 from tedaudit.plugins.values import Draw, Mechanism, Plan, Rewrite
 from tedaudit.seeding import derive
 from tedaudit.testing.subject import ODD, WatchedGuessChunk
+from tedaudit.trials.candidates import Sampling
+from tedaudit.trials.judge import Wanted, make_draws, tie_keys
+from tedaudit.trials.plan import make_plan
 
 _MOST = 24
 _FAILED = (Rewrite("", error="too-long"), Rewrite("", error="raised-ValueError"))

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from tedaudit.execution.bench import Bench, RewriteChunk
 from tedaudit.execution.calls import CallCounts
 from tedaudit.inference.tuning import Tuning
-from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.plugins.batches import Rewrites
 from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.protocols import WritesOnce, find_callee
@@ -29,6 +28,7 @@ from tedaudit.seeding import derive
 from tedaudit.store.files import key_of
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableFolder
+from tedaudit.trials.judge import Wanted, make_draws
 from tedaudit.utility.classifiers import (
     Classifier,
     Lesson,

@@ -10,8 +10,8 @@ from tedaudit.inference.encoders import lexical
 from tedaudit.inference.encoders.lexical import LexicalEncoder
 from tedaudit.inference.encoders.lexical_index import LexicalIndex
 from tedaudit.inference.encoders.sentence import embed_pool
-from tedaudit.plans.candidates import Sampling, candidate_sets
-from tedaudit.plans.pool import Pool
+from tedaudit.trials.candidates import Sampling, candidate_sets
+from tedaudit.trials.pool import Pool
 
 TEXTS = (*load_corpus("demo").texts[:300], "", "?!", "a a a", "again " * 300)
 SAMPLINGS = [

@@ -12,7 +12,6 @@ from typing import Any
 from tedaudit.estimators.readings import LossReading, Reading, Strongest, SuccessReading
 from tedaudit.execution.engines import Announce, Engine
 from tedaudit.execution.runner import Progress, executed
-from tedaudit.plans.plans import name_plan
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.preparing.preparation import prepare
 from tedaudit.results.findings import Finding
@@ -27,6 +26,7 @@ from tedaudit.store.looks import STUDIES, note_made
 from tedaudit.studies.calibrate.result import EpsilonForTarget
 from tedaudit.studies.calibrate.rounds import Seen, Wanted
 from tedaudit.studies.calibrate.target import SUCCESS, Target
+from tedaudit.trials.plan import name_plan
 
 
 @dataclass(frozen=True)

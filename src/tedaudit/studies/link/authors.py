@@ -32,8 +32,6 @@ from tedaudit.estimators import Choices
 from tedaudit.estimators.exposure import FEWEST_TRIALS, GRID, known_from, nested_grid
 from tedaudit.estimators.intervals import mean_rate_interval
 from tedaudit.estimators.likelihood_check import LIKELIHOODS
-from tedaudit.plans.authors import score_persons
-from tedaudit.plans.trials import TIE_PRECISION, judge, tie_keys
 from tedaudit.plugins.batches import Guesses
 from tedaudit.plugins.protocols import Prepares
 from tedaudit.plugins.values import Array, Floats, Plan
@@ -44,6 +42,8 @@ from tedaudit.studies.link.ranks import Progress, Ranks, join_ranks, order_evide
 from tedaudit.studies.link.table import Release
 from tedaudit.studies.link.trials import count_pairs, draw_pairs, make_row
 from tedaudit.text.plain_data import PlainData
+from tedaudit.trials.authors import score_persons
+from tedaudit.trials.judge import TIE_PRECISION, judge, tie_keys
 
 Kind = Literal["author", "release"]
 """Who is named: the author of several texts, or the record that was rewritten several times."""

@@ -20,13 +20,13 @@ from tedaudit.errors import CorpusError
 from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.attributes import attribute_epsilon, gain_interval
 from tedaudit.inference.tuning import Tuning
-from tedaudit.plans.trials import judge, tie_keys
 from tedaudit.plugins.batches import Observations, Rewrites
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.values import Plan
 from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.link.table import Release
 from tedaudit.text.plain_data import PlainData
+from tedaudit.trials.judge import judge, tie_keys
 from tedaudit.utility.classifiers import Lesson, NotLearnt, choose_classifier, list_unseen, majority
 
 LLM, BROUGHT = "llm", "brought"  # who guesses, if it is no classifier

@@ -11,7 +11,6 @@ from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.estimators import Choices
 from tedaudit.estimators.bound import check_alpha
 from tedaudit.inference.models.zoo import is_default
-from tedaudit.plans.trials import judge, tie_keys
 from tedaudit.plugins.batches import Observations, Rewrites
 from tedaudit.plugins.protocols import UsesModels
 from tedaudit.plugins.registry import Reference, build, determinants, model_uses
@@ -43,6 +42,7 @@ from tedaudit.studies.link.result import (
 from tedaudit.studies.link.study_folder import check_folder, refuse_other_release, write_link
 from tedaudit.studies.link.table import ColumnNames, Columns, Release, read_release
 from tedaudit.studies.link.trials import count_pairs, draw_pairs, make_row
+from tedaudit.trials.judge import judge, tie_keys
 from tedaudit.utility.classifiers import TFIDF, NotLearnt
 
 

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ContractError, SpecError
-from tedaudit.plans.trials import TIE_PRECISION, tie_keys
 from tedaudit.plugins.batches import Guesses, Observations, Rewrites
 from tedaudit.plugins.protocols import KnowsMechanism, Practises, Prepares, Resamples
 from tedaudit.plugins.values import Array, Floats
 from tedaudit.seeding import uniforms
 from tedaudit.studies.link.table import Release
+from tedaudit.trials.judge import TIE_PRECISION, tie_keys
 
 Mask = npt.NDArray[np.bool_]
 

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import CorpusError, did_you_mean, quote
-from tedaudit.plans.authors import read_author
 from tedaudit.plugins.values import fold_text
 from tedaudit.text.characters import has_surrogate
 from tedaudit.text.readers import join_columns, read_table
+from tedaudit.trials.authors import read_author
 
 Columns = Mapping[str, Sequence[Any]]
 _USUAL_ID = "id"

@@ -20,16 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.plans.candidates import (
+from tedaudit.plugins.values import Corpus, Floats, Plan
+from tedaudit.seeding import derive, uniforms
+from tedaudit.trials.candidates import (
     Sampling,
     candidate_sets,
     disjoint_sets,
     pick_by_weight,
     uniform_step,
 )
-from tedaudit.plans.pool import Ints
-from tedaudit.plugins.values import Corpus, Floats, Plan
-from tedaudit.seeding import derive, uniforms
+from tedaudit.trials.pool import Ints
 
 Knowledge = Literal["same", "other"]
 _IMPOSSIBLE = 1e30  # stands for an infinite score, so that sums and differences stay numbers

@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.plans.pool import CELLS, Ints, Pool, sort_positions
 from tedaudit.plugins.values import Floats
 from tedaudit.seeding import derive, uniforms
+from tedaudit.trials.pool import CELLS, Ints, Pool, sort_positions
 
 Strategy = Literal["transition", "nearest", "furthest", "given"]
 _DIGITS = 12  # of similarities, in which ties are equal

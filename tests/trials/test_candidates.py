@@ -8,7 +8,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from tedaudit.plans.candidates import (
+from tedaudit.seeding import derive, uniforms
+from tedaudit.trials.candidates import (
     Pool,
     Sampling,
     _top,
@@ -16,7 +17,6 @@ from tedaudit.plans.candidates import (
     candidate_sets,
     pick_by_weight,
 )
-from tedaudit.seeding import derive, uniforms
 from vector_examples import KEY, signs, unit
 
 TEMPERATURES = [0.0, 1.0, -1.0, 7.5, -7.5, 1e4, -1e4, 1e300, -1e300, math.inf, -math.inf]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.plans.authors import Authors, choose_authors, make_author_plan, repeat_trials, take_trials
-from tedaudit.plans.plans import number_replicates
 from tedaudit.plugins.values import Corpus, Plan, Split
+from tedaudit.trials.authors import Authors, choose_authors, make_author_plan, repeat_trials, take_trials
+from tedaudit.trials.plan import number_replicates
 
 SIZES = {"ann": 3, "bob": 40, "cy": 8, "di": 9, "ed": 1, "flo": 16, "": 5}
 

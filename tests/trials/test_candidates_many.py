@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from tedaudit.api import load_corpus
 from tedaudit.inference.encoders.lexical import LexicalEncoder
-from tedaudit.plans.candidates import (
+from tedaudit.trials.candidates import (
     Pool,
     Sampling,
     candidate_sets,

@@ -6,16 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError
-from tedaudit.plans.candidates import (
+from tedaudit.plugins.values import Floats, Plan
+from tedaudit.seeding import derive, uniforms
+from tedaudit.trials.candidates import (
     Concentration,
     Sampling,
     candidate_sets,
     concentration,
     disjoint_sets,
 )
-from tedaudit.plans.pool import Pool, sort_positions
-from tedaudit.plugins.values import Floats, Plan
-from tedaudit.seeding import derive, uniforms
+from tedaudit.trials.pool import Pool, sort_positions
 
 
 def name_plan(base: str, mechanism: str | None) -> str:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from helpers import within
-from tedaudit.plans.trials import KEPT_SCORES, Wanted, judge, make_draws, tie_keys
 from tedaudit.plugins.batches import Guesses, Rewrites
 from tedaudit.plugins.values import Guess, Plan, Rewrite
 from tedaudit.seeding import key_numbers
+from tedaudit.trials.judge import KEPT_SCORES, Wanted, judge, make_draws, tie_keys
 
 
 def _plan(secret):

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 from helpers import sentences, within
 from tedaudit.errors import SpecError
 from tedaudit.inference.encoders.lexical import LexicalEncoder
-from tedaudit.plans.candidates import Pool, Sampling
-from tedaudit.plans.plans import (
+from tedaudit.plugins.values import Guess, Plan
+from tedaudit.seeding import derive
+from tedaudit.trials.candidates import Pool, Sampling
+from tedaudit.trials.judge import judge
+from tedaudit.trials.plan import (
     join_plans,
     make_disjoint_plan,
     make_plan,
@@ -17,9 +20,6 @@ from tedaudit.plans.plans import (
     name_plan,
     number_replicates,
 )
-from tedaudit.plans.trials import judge
-from tedaudit.plugins.values import Guess, Plan
-from tedaudit.seeding import derive
 
 UNIFORM = Sampling(3, temperature=0.0)
 SAMPLINGS = {

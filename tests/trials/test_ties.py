@@ -5,9 +5,9 @@ import numpy as np
 from helpers import SharedWords, make_spec, sentences
 from tedaudit.api import run
 from tedaudit.attacks.llm import shuffle_candidates
-from tedaudit.plans.trials import judge, late_tie_keys, tie_keys
 from tedaudit.plugins.values import Guess, Observation, Plan, Rewrite
 from tedaudit.seeding import key_numbers
+from tedaudit.trials.judge import judge, late_tie_keys, tie_keys
 
 
 def test_every_row_plan_attack_and_seed_has_a_key_of_its_own():

@@ -8,10 +8,10 @@ from scipy.sparse import csr_array
 
 from tedaudit.api import load_corpus
 from tedaudit.inference.encoders.lexical import LexicalEncoder
-from tedaudit.plans import candidates
-from tedaudit.plans import pool as pools
-from tedaudit.plans.candidates import Sampling, candidate_sets
-from tedaudit.plans.pool import Pool
+from tedaudit.trials import candidates
+from tedaudit.trials import pool as pools
+from tedaudit.trials.candidates import Sampling, candidate_sets
+from tedaudit.trials.pool import Pool
 from vector_examples import signs, unit
 
 TEMPERATURES = [0.3, -0.3, 40.0, -40.0, 1e4, -1e4, 1e14, -1e14, 1e300, -1e300, math.inf, -math.inf]
