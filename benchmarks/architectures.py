@@ -9,7 +9,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-from tedaudit.inference.loading import load_checkpoint
+from tedaudit.models.loading import load_checkpoint
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 

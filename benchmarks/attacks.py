@@ -21,9 +21,9 @@ import transformers
 from architectures import tokenizer_for
 
 from tedaudit.attacks.llm import ANSWER, LLM, Style
-from tedaudit.inference.encoders.sentence import load_encoder
-from tedaudit.inference.judges.local import LocalJudge
-from tedaudit.inference.loading import Checkpoint
+from tedaudit.models.encoders.sentence import load_encoder
+from tedaudit.models.judges.local import LocalJudge
+from tedaudit.models.loading import Checkpoint
 from tedaudit.plugins.values import Observation, Rewrite
 from tedaudit.seeding import derive, uniforms
 

@@ -23,8 +23,8 @@ from typing import Any
 import torch
 from architectures import save
 
-from tedaudit.inference.autoencoders.bart import load_bart
-from tedaudit.inference.models.zoo import find_folder
+from tedaudit.models.autoencoders.bart import load_bart
+from tedaudit.models.zoo import find_folder
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.values import Draw
 from tedaudit.seeding import derive

@@ -20,8 +20,8 @@ import tedaudit
 from tedaudit.corpora.demo import Demo
 from tedaudit.estimators import success_from_epsilon
 from tedaudit.estimators.readings import Strongest, SuccessReading
-from tedaudit.inference.encoders.sentence import load_encoder
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.models.encoders.sentence import load_encoder
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.studies.calibrate.result import EpsilonForTarget
 from tedaudit.studies.calibrate.rounds import SearchSettings, Seen, Wanted, find_epsilons

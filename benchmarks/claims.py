@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tedaudit.api import load_run
 from tedaudit.estimators.reduced import ESTIMATOR
-from tedaudit.inference.treebank import split_words
+from tedaudit.models.triples.treebank import split_words
 from tedaudit.plugins.values import Claim
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding

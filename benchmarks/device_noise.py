@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tedaudit.inference.device_noise import make_normals, make_uniforms, make_words
+from tedaudit.models.sampling.noise import make_normals, make_uniforms, make_words
 from tedaudit.seeding import derive, normals, uniforms, words
 
 _SCALES = (0.1, 1.0, 10.0, 100.0)

@@ -14,8 +14,8 @@ import numpy as np
 from nltk.tokenize.treebank import TreebankWordDetokenizer
 
 from tedaudit.api import load_corpus
-from tedaudit.inference.treebank import join_words
 from tedaudit.mechanisms.dp_mlm import DPMLM
+from tedaudit.models.triples.treebank import join_words
 from tedaudit.trials.judge import Wanted, make_draws
 
 EPSILONS = (1.0, 10.0, 40.0, 80.0, 120.0, 200.0, 400.0)

@@ -17,7 +17,7 @@ from small_judge import noised_pairs
 
 from tedaudit import load_corpus
 from tedaudit.attacks.llm import LLM
-from tedaudit.inference.judges.serving import serve
+from tedaudit.models.judges.serving import serve
 
 LEVELS = (1, 2, 4, 8, 16)
 

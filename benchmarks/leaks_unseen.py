@@ -12,7 +12,7 @@ from unseen_leaks import LEAKS
 
 from tedaudit.api import load_corpus
 from tedaudit.errors import InfrastructureError
-from tedaudit.plugins import retries
+from tedaudit.models import calling as retries
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.outcomes import LeakReport
 

@@ -25,8 +25,8 @@ from typing import Any
 import torch
 from architectures import ARCHITECTURES, PEAKED, save
 
-from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.models.zoo import find_folder as folder_of
+from tedaudit.models.loading import load_checkpoint
+from tedaudit.models.zoo import find_folder as folder_of
 from tedaudit.plugins.batches import Draws
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.values import Draw

@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from tedaudit.api import run
-from tedaudit.inference.sampling import masked
 from tedaudit.mechanisms import _masked_rows
+from tedaudit.models.sampling import masked
 
 
 class RowCount:

@@ -18,7 +18,7 @@ import torch
 from architectures import ARCHITECTURES, save
 
 from mechanisms import GRID, _counted, _draws, _machine, _timed
-from tedaudit.inference.loading import load_checkpoint
+from tedaudit.models.loading import load_checkpoint
 from tedaudit.plugins.registry import Reference, build
 
 CASES: list[tuple[str, dict[str, Any], list[tuple[int, tuple[float, ...]]]]] = [

@@ -12,7 +12,7 @@ import numpy as np
 
 from tedaudit import load_corpus
 from tedaudit.attacks.llm import LLM
-from tedaudit.inference.judges.serving import serve
+from tedaudit.models.judges.serving import serve
 from tedaudit.plugins.values import Floats, Guess, Observation, Rewrite
 from tedaudit.seeding import derive
 

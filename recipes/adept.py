@@ -24,7 +24,9 @@ from common.vocabulary import MASK, PAD, tokenizer_for
 from common.windows import EPSILONS, WIDTH, picker, reconstruction, samples, shown, windows
 from torch.nn import functional
 
-from tedaudit.inference.autoencoders.adept import (
+from tedaudit.mechanisms._noise import clip_norm
+from tedaudit.mechanisms.adept import Adept
+from tedaudit.models.autoencoders.adept import (
     AdeptConfig,
     AdeptModel,
     encode,
@@ -32,9 +34,7 @@ from tedaudit.inference.autoencoders.adept import (
     load_adept,
     read_tokens,
 )
-from tedaudit.inference.loading import WEIGHTS, load_quantised, save_quantised
-from tedaudit.mechanisms._noise import clip_norm
-from tedaudit.mechanisms.adept import Adept
+from tedaudit.models.loading import WEIGHTS, load_quantised, save_quantised
 from tedaudit.plugins.values import Draw
 
 CLIP = 5.0

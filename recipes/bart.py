@@ -24,9 +24,9 @@ from common.windows import EPSILONS, WIDTH, picker, reconstruction, samples, sho
 from safetensors.torch import save_file
 from transformers import BartConfig, BartForConditionalGeneration
 
-from tedaudit.inference.autoencoders.bart import PRUNED, Bart, beam_decode, encode, load_bart, prune_order
-from tedaudit.inference.autoencoders.bart import cut_windows as read_windows
 from tedaudit.mechanisms.dp_bart import DPBart
+from tedaudit.models.autoencoders.bart import PRUNED, Bart, beam_decode, encode, load_bart, prune_order
+from tedaudit.models.autoencoders.bart import cut_windows as read_windows
 from tedaudit.plugins.values import Draw
 
 DIMENSIONS = 256

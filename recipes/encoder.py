@@ -26,8 +26,8 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 from torch.nn import functional
 
-from tedaudit.inference.encoders.sentence import TABLE, StaticEncoder
-from tedaudit.inference.loading import WEIGHTS, save_quantised
+from tedaudit.models.encoders.sentence import TABLE, StaticEncoder
+from tedaudit.models.loading import WEIGHTS, save_quantised
 
 SOURCES = {"tatoeba": 190_000, "wikitext2": 60_000, "gutenberg": 90_000, "ewt": 20_000, "snips": 20_000}
 LONGEST = 180  # characters of a sentence

@@ -25,10 +25,10 @@ from common.training import Plan, begin, closing_figures, device, train_on
 from common.vocabulary import END, MASK, PAD, START, encoded, tokenizer_for
 from transformers import RobertaConfig, RobertaForMaskedLM
 
-from tedaudit.inference.clip_range import mask_words
-from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.sampling.masked import masked_logits
-from tedaudit.inference.treebank import split_words
+from tedaudit.models.clip_range import mask_words
+from tedaudit.models.loading import load_checkpoint
+from tedaudit.models.sampling.masked import masked_logits
+from tedaudit.models.triples.treebank import split_words
 
 WIDTH = 38  # tokens of a text; a row is two texts and four special tokens
 MASKED = 0.2  # share of a text's words

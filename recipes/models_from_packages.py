@@ -23,8 +23,8 @@ from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from tedaudit.errors import TedauditError
-from tedaudit.inference.models.catalogue import Entry, find_entry, find_models_folder
-from tedaudit.inference.models.fetching import fetch, find_base, is_here
+from tedaudit.models.catalogue import Entry, find_entry, find_models_folder
+from tedaudit.models.fetching import fetch, find_base, is_here
 
 CHUNK = 1 << 20
 HEADER = struct.Struct("<4sHHHHHIIIHH")  # of a file in a zip archive

@@ -32,12 +32,12 @@ from mlm import MASKED, Batches, MaskedLoss, Vocabulary, taken_together
 from scipy.stats import beta
 from transformers import MPNetForMaskedLM
 
-from tedaudit.inference.clip_range import mask_words
-from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.models.adapters import WORDS, Settings, is_plain, lay_over
-from tedaudit.inference.models.places import CLIP
-from tedaudit.inference.sampling.masked import masked_logits
-from tedaudit.inference.treebank import split_words
+from tedaudit.models.adapters import WORDS, Settings, is_plain, lay_over
+from tedaudit.models.clip_range import mask_words
+from tedaudit.models.loading import load_checkpoint
+from tedaudit.models.places import CLIP
+from tedaudit.models.sampling.masked import masked_logits
+from tedaudit.models.triples.treebank import split_words
 
 BASE = "all-mpnet-base-v2"
 LAYERS = 8

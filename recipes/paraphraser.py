@@ -22,10 +22,10 @@ from common.training import Plan, begin, closing_figures, device, train_on
 from common.vocabulary import END, PAD, START, encoded, tokenizer_for
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from tedaudit.inference.clip_range import EPSILONS, read_prompt
-from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.triples.writing import decode, write_out
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
+from tedaudit.models.clip_range import EPSILONS, read_prompt
+from tedaudit.models.loading import load_checkpoint
+from tedaudit.models.triples.writing import decode, write_out
 from tedaudit.plugins.values import Draw
 
 SOURCE, TARGET = 40, 33  # tokens at most

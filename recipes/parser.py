@@ -3,7 +3,7 @@
     python recipes/parser.py --data DATA --out zoo/src/tedaudit_zoo/models/parser
 
 DATA holds ud-ewt/{train,dev,test}.conllu.xz. Takes about 40 minutes on one core. Tags are the universal
-parts of speech and labels those of Universal Dependencies, which `tedaudit.inference.triples.extraction`
+parts of speech and labels those of Universal Dependencies, which `tedaudit.models.triples.extraction`
 reads. Some of the sentences are learnt in lower case and without punctuation, because many texts to be
 parsed come so.
 """

@@ -23,11 +23,11 @@ from common.training import Plan, begin, closing_figures, device, train_on
 from common.vocabulary import END, PAD, encoded, tokenizer_for
 from transformers import T5Config, T5ForConditionalGeneration
 
-from tedaudit.inference.clip_range import EPSILONS, read_prompt
-from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.triples.writing import decode, write_out
 from tedaudit.mechanisms.dp_prompt import DPPrompt
 from tedaudit.mechanisms.dp_st import DPST
+from tedaudit.models.clip_range import EPSILONS, read_prompt
+from tedaudit.models.loading import load_checkpoint
+from tedaudit.models.triples.writing import decode, write_out
 from tedaudit.plugins.values import Draw
 
 PROMPT, TARGET = 104, 48  # tokens at most

@@ -25,11 +25,11 @@ from common.training import Plan, begin, closing_figures, device, train_on
 from paraphraser import PLAIN, SHORT, SOURCE, TARGET, Batches, Loss, drawn, greedy, kept, predicted
 from round_trips import FILE
 
-from tedaudit.inference.clip_range import EPSILONS
-from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.models.adapters import Settings, lay_over
-from tedaudit.inference.models.places import CLIP
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
+from tedaudit.models.adapters import Settings, lay_over
+from tedaudit.models.clip_range import EPSILONS
+from tedaudit.models.loading import load_checkpoint
+from tedaudit.models.places import CLIP
 
 BASE = "smollm2"
 RANK = 8

@@ -21,10 +21,10 @@ from common.options import options
 from common.saving import Card, write_card
 from common.text import LICENCES, is_held_out, sentences
 
-from tedaudit.inference.triples.build import TableRecipe, build_table
-from tedaudit.inference.triples.extraction import Extractor, Triple, load_extractor
-from tedaudit.inference.triples.table import WHOLE, TripleTable, choose_representatives, load_table
-from tedaudit.inference.triples.vectors import embed, load_dense_encoder
+from tedaudit.models.triples.build import TableRecipe, build_table
+from tedaudit.models.triples.extraction import Extractor, Triple, load_extractor
+from tedaudit.models.triples.table import WHOLE, TripleTable, choose_representatives, load_table
+from tedaudit.models.triples.vectors import embed, load_dense_encoder
 
 SHARES = {"tatoeba": 6, "ewt": 2, "wikitext2": 2, "gutenberg": 1}
 LONGEST = 110  # characters of a sentence

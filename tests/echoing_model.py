@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tedaudit.inference.loading import Checkpoint, load_checkpoint
+from tedaudit.models.loading import Checkpoint, load_checkpoint
 
 
 def read_prompt(model: Checkpoint, prompt: str) -> dict[str, Any]:

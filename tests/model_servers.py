@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tedaudit.inference.models.catalogue import Entry, File, Repository
+from tedaudit.models.catalogue import Entry, File, Repository
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -10,7 +10,7 @@ SOURCE = Path(tedaudit.__file__).parent
 LEVELS = (
     ("version", "errors", "paths", "seeding", "text"),
     ("plugins",),
-    ("estimators", "trials", "inference"),
+    ("estimators", "trials", "models"),
     ("corpora", "mechanisms", "attacks"),
     ("spec", "store"),
     ("preparing", "results"),

@@ -22,8 +22,8 @@ SOURCE = Path(tedaudit.__file__).parent
 PROJECT = SOURCE.parents[1]
 TABLES = ("polars", "pydantic", "typer", "rich", "yaml")
 LOADED_BY_HELP = {
-    "tedaudit", "tedaudit.errors", "tedaudit.inference", "tedaudit.inference.judges",
-    "tedaudit.inference.judges.serving", "tedaudit.paths", "tedaudit.plugins", "tedaudit.plugins.extras",
+    "tedaudit", "tedaudit.errors", "tedaudit.models", "tedaudit.models.judges",
+    "tedaudit.models.judges.serving", "tedaudit.paths", "tedaudit.plugins", "tedaudit.plugins.extras",
     "tedaudit.results", "tedaudit.results.verdict", "tedaudit.text", "tedaudit.text.plain_data",
     "tedaudit.version",
 }  # fmt: skip
@@ -143,7 +143,7 @@ def test_a_chunk_is_done_on_a_machine_without_tables_specs_and_terminals(kind, c
 def test_plugins_and_bench_can_be_imported_without_tables_specs_and_terminals():
     script = BLOCK + (
         "import importlib, pkgutil\n"
-        "for package in ('mechanisms', 'attacks', 'inference', 'estimators'):\n"
+        "for package in ('mechanisms', 'attacks', 'models', 'estimators'):\n"
         "    folder = importlib.import_module(f'tedaudit.{package}')\n"
         "    for module in pkgutil.iter_modules(folder.__path__):\n"
         "        print(importlib.import_module(f'tedaudit.{package}.{module.name}').__name__)\n"

@@ -235,7 +235,7 @@ def save_lstm(folder: Path, seed: int = 0, **config: Any) -> Path:
     """Save a small ADePT model whose latents differ, and that ends texts sooner or later."""
     import torch
 
-    from tedaudit.inference.autoencoders.adept import AdeptConfig, AdeptModel, save_adept
+    from tedaudit.models.autoencoders.adept import AdeptConfig, AdeptModel, save_adept
 
     tokenizer = word_tokenizer()
     torch.manual_seed(seed)
@@ -365,8 +365,8 @@ def save_static_encoder(folder: Path, sentences: tuple[str, ...] = SENTENCES, se
     """Save a sentence encoder that averages a random vector per word."""
     import torch
 
-    from tedaudit.inference.encoders.sentence import TABLE
-    from tedaudit.inference.loading import WEIGHTS, save_quantised
+    from tedaudit.models.encoders.sentence import TABLE
+    from tedaudit.models.loading import WEIGHTS, save_quantised
 
     tokenizer = word_tokenizer(sentences)
     folder.mkdir(parents=True, exist_ok=True)

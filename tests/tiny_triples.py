@@ -15,9 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 
-from tedaudit.inference.triples.extraction import Triple
-from tedaudit.inference.triples.table import save_table
-from tedaudit.inference.triples.vectors import embed, load_dense_encoder
+from tedaudit.models.triples.extraction import Triple
+from tedaudit.models.triples.table import save_table
+from tedaudit.models.triples.vectors import embed, load_dense_encoder
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

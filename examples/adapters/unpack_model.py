@@ -10,8 +10,8 @@ import json
 import sys
 from pathlib import Path
 
-from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.models.places import caution_range
+from tedaudit.models.loading import load_checkpoint
+from tedaudit.models.places import caution_range
 
 RELEASED = (-3.2093127, 16.304797887802124)  # measured on roberta-base
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from common.edits import spaced
 from common.text import is_held_out
-from tedaudit.inference.triples.extraction import Triple, as_triple, extract_triples
-from tedaudit.inference.triples.table import choose_representatives
+from tedaudit.models.triples.extraction import Triple, as_triple, extract_triples
+from tedaudit.models.triples.table import choose_representatives
 
 MOST = 4  # facts in a text
 _SIMILAR = 0.4  # as in DP-ST: near-duplicates are told once

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from tedaudit.inference.models.adapters import ADAPTER, DOWN, SETTINGS, UP, Settings
+from tedaudit.models.adapters import ADAPTER, DOWN, SETTINGS, UP, Settings
 
 
 class LowRank(torch.nn.Module):

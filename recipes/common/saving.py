@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tedaudit.inference.clip_range import measure_model, store_range
-from tedaudit.inference.loading import WEIGHTS, save_quantised
-from tedaudit.inference.models.places import CLIP
+from tedaudit.models.clip_range import measure_model, store_range
+from tedaudit.models.loading import WEIGHTS, save_quantised
+from tedaudit.models.places import CLIP
 
 LICENCE = "CC BY-SA 4.0"
 CARD = "card.md"

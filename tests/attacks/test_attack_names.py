@@ -17,7 +17,7 @@ OTHERS = {
     "self.reading": {"likelihood"},  # how the llm attack reads a judge
 }
 """What may be compared with one of the names, because it is the name of something else."""
-ENCODERS = {"inference/encoders/sentence.py", "inference/triples/vectors.py"}  # `name` is an encoder's
+ENCODERS = {"models/encoders/sentence.py", "models/triples/vectors.py"}  # `name` is an encoder's
 
 
 def strings_in(nodes):
@@ -84,5 +84,5 @@ def test_the_check_finds_a_question_in_a_script(code):
 def test_the_check_leaves_the_names_of_other_things_alone():
     plain = 'self.encoder == "lexical"\nself.reading == "likelihood"\nfigures = ("internal", "effect")\n'
     assert questions_in(plain) == []
-    assert questions_in('name == "lexical"', "inference/encoders/sentence.py") == []
+    assert questions_in('name == "lexical"', "models/encoders/sentence.py") == []
     assert questions_in('score == "log-likelihood"') == []

@@ -8,7 +8,7 @@ import numpy as np
 from helpers import Failing, Recording, sentences, within
 from tedaudit.attacks import _practice
 from tedaudit.attacks._practice import Practice, make_exercises, make_rewrites
-from tedaudit.plugins import retries
+from tedaudit.models import calling as retries
 from tedaudit.plugins.values import Card, Observation, Rewrite
 from tedaudit.seeding import key_numbers
 from tedaudit.trials.judge import Wanted, make_draws

@@ -5,7 +5,7 @@ import pytest
 from command_line import call
 from helpers import strict
 from model_servers import make_entry
-from tedaudit.inference.models import catalogue
+from tedaudit.models import catalogue
 from tiny_models import save_gpt2, save_roberta
 
 

@@ -167,7 +167,7 @@ def test_wrong_use_is_reported_and_exits_with_2(arguments, told, rewritten):
 def test_a_table_of_triples_is_built_and_used(tmp_path, typed, monkeypatch):
     pytest.importorskip("spacy")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    from tedaudit.inference.triples.table import load_table
+    from tedaudit.models.triples.table import load_table
     from tiny_triples import minilm, save_parser
 
     source = tmp_path / "public.txt"

@@ -10,7 +10,7 @@ import tedaudit
 from helpers import Failing, SharedWords, make_spec, sentences, within
 from tedaudit.api import run
 from tedaudit.errors import InfrastructureError
-from tedaudit.plugins import retries
+from tedaudit.models import calling as retries
 from tedaudit.plugins.values import Card, Guess
 from tedaudit.releasing.replay import replay
 from tedaudit.store.directory import RunDirectory

@@ -11,8 +11,8 @@ from tedaudit.errors import ModelError, PathError, SpecError
 from tedaudit.experiments.definition import GRID, Outcome, Workspace, load, names, scales_of
 from tedaudit.experiments.rankings import list_rankings
 from tedaudit.experiments.reproduction import markdown, name_models, reproduce, variant_of
-from tedaudit.inference.models.catalogue import ENTRIES
 from tedaudit.mechanisms.dp_mlm import DPMLM
+from tedaudit.models.catalogue import ENTRIES
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.reports.section import Column, Section, Table
 from tedaudit.spec.model import MechanismSpec

@@ -4,7 +4,7 @@ import pytest
 
 from tedaudit.forecast import cuts
 from tedaudit.forecast.cuts import count_cuts
-from tedaudit.inference.models.zoo import is_installed
+from tedaudit.models.zoo import is_installed
 from tedaudit.plugins.registry import Reference, build
 
 LONG = ["a few words", "word " * 16, "word " * 17, "word " * 400, "字" * 60]

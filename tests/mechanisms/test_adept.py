@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.autoencoders.adept import greedy_decode, load_adept
 from tedaudit.mechanisms._noise import sigma_for
 from tedaudit.mechanisms.adept import Adept
+from tedaudit.models.autoencoders.adept import greedy_decode, load_adept
 from tedaudit.plugins.values import Draw
 from tiny_models import SENTENCES, one_thread, save_lstm
 
@@ -107,7 +107,7 @@ def test_a_window_beyond_the_training_is_refused(folder):
 
 
 def test_the_fingerprint_follows_the_tokenizer(folder, tmp_path):
-    from tedaudit.inference.autoencoders.adept import save_adept
+    from tedaudit.models.autoencoders.adept import save_adept
     from tiny_models import word_tokenizer
 
     checkpoint = load_adept(folder, device="cpu")

@@ -8,7 +8,7 @@ import pytest
 
 from tedaudit.errors import InfrastructureError
 from tedaudit.mechanisms._anonymisers import read_versions, rewrite_each
-from tedaudit.plugins import retries
+from tedaudit.models import calling as retries
 from tedaudit.plugins.batches import Draws
 from tedaudit.plugins.nominal import NO_EPSILON
 from tedaudit.plugins.values import Draw

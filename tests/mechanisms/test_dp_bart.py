@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.autoencoders.bart import beam_decode, load_bart
 from tedaudit.mechanisms._noise import sigma_for
 from tedaudit.mechanisms.dp_bart import DPBart
+from tedaudit.models.autoencoders.bart import beam_decode, load_bart
 from tedaudit.plugins.registry import determinants
 from tedaudit.plugins.values import Draw
 from tiny_models import SENTENCES, one_thread, save_bart

@@ -9,8 +9,8 @@ import pytest
 import tedaudit
 from release_rules import exponential, read_words
 from tedaudit.errors import SpecError
-from tedaudit.inference.treebank import join_words, load_splitter, load_stop_words
 from tedaudit.mechanisms._released_slots import list_marks, to_slots, to_tokens
+from tedaudit.models.triples.treebank import join_words, load_splitter, load_stop_words
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.values import Draw
 from tedaudit.testing import check_mechanism

@@ -244,8 +244,8 @@ def test_draws_have_the_frequencies_of_the_exact_distribution(make):
 
 def test_all_texts_of_a_translation_model_together_are_certain(make, monkeypatch):
     """Its tokenizer is none of the library's: what it writes is known nevertheless."""
-    from tedaudit.inference.decoding import decode_all
-    from tedaudit.inference.sampling import text_search
+    from tedaudit.models.decoding import decode_all
+    from tedaudit.models.sampling import text_search
 
     monkeypatch.setattr(text_search, "_NEAR", -np.inf)
     mechanism = make("few pieces", max_tokens=3, dtype="float64", text_readings=10_000)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.triples.table import load_table
-from tedaudit.inference.triples.writing import fit_prompt, load_writer
 from tedaudit.mechanisms.dp_st import DPST
+from tedaudit.models.triples.table import load_table
+from tedaudit.models.triples.writing import fit_prompt, load_writer
 from tedaudit.plugins.registry import determinants
 from tedaudit.plugins.values import Draw
 from tedaudit.testing import check_mechanism

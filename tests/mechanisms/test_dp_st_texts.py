@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tedaudit.api import load_corpus
-from tedaudit.inference.triples.reading import add_alignments
 from tedaudit.mechanisms.dp_st import DPST
+from tedaudit.models.triples.reading import add_alignments
 from tedaudit.plugins.protocols import HasTextLikelihood
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.values import Draw

@@ -12,7 +12,7 @@ import pytest
 
 from tedaudit.errors import ContractError, InfrastructureError, PluginError, SpecError
 from tedaudit.mechanisms.function import Function
-from tedaudit.plugins import retries
+from tedaudit.models import calling as retries
 from tedaudit.plugins.values import Draw, Rewrite
 from tedaudit.seeding import derive
 

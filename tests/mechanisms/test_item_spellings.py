@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from tedaudit.inference.treebank import join_words
 from tedaudit.mechanisms._masked_rows import ItemSpellings
 from tedaudit.mechanisms.dp_mlm import DPMLM
+from tedaudit.models.triples.treebank import join_words
 from tedaudit.plugins.values import Draw
 from tiny_models import save_mpnet_encoder
 

@@ -9,8 +9,8 @@ import echoing_model
 import judging_server
 import tedaudit
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.judges import calls, serving
 from tedaudit.mechanisms.llm_anonymiser import LLMAnonymiser
+from tedaudit.models.judges import calls, serving
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.values import Draw
 from tiny_models import SENTENCES, one_thread, save_llama

@@ -14,8 +14,8 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerFast
 
 from tedaudit.api import load_corpus
-from tedaudit.inference.treebank import split_words
 from tedaudit.mechanisms._masked_rows import PairBuilder, build_rows
+from tedaudit.models.triples.treebank import split_words
 
 SENTENCES = load_corpus("demo").texts[:60]
 SPECIAL = ["<s>", "</s>", "<pad>", "<unk>"]

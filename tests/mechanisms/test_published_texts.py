@@ -109,7 +109,7 @@ def budget_of(mechanism):
 
 def add_up(mechanism, text):
     """Return the probability of every text that a candidate may publish, from all draws there are."""
-    from tedaudit.inference.decoding import decode_all
+    from tedaudit.models.decoding import decode_all
 
     [prompt] = mechanism._encode_prompts([text]).values()
     limit = mechanism._compute_limit(prompt)
@@ -139,7 +139,7 @@ def ask(mechanism, texts, candidates):
 def test_if_nothing_is_near_enough_ends_meet_and_all_texts_together_are_certain(
     make, setting, tokens, monkeypatch
 ):
-    from tedaudit.inference.sampling import text_search
+    from tedaudit.models.sampling import text_search
 
     monkeypatch.setattr(text_search, "_NEAR", -np.inf)
     mechanism = make(setting, tokens)

@@ -31,8 +31,8 @@ from release_rules import (
     write_word,
 )
 from tedaudit.api import load_corpus
-from tedaudit.inference.sampling.exponential import log_probabilities
 from tedaudit.mechanisms._released_slots import to_slots
+from tedaudit.models.sampling.exponential import log_probabilities
 from tedaudit.plugins.registry import Reference, build, determinants
 from tedaudit.plugins.values import Draw
 from tedaudit.store.files import key_of

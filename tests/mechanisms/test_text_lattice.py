@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tedaudit.inference.treebank import join_run, join_words
 from tedaudit.mechanisms import _text_lattice
 from tedaudit.mechanisms._text_lattice import (
     Wordlist,
@@ -18,6 +17,7 @@ from tedaudit.mechanisms._text_lattice import (
     find_room,
     takes_space,
 )
+from tedaudit.models.triples.treebank import join_run, join_words
 
 VOCABULARIES = [
     ("can", "not", "n't", "'s", "cannot"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tedaudit.api import load_corpus
-from tedaudit.inference.encoders.sentence import load_encoder
+from tedaudit.models.encoders.sentence import load_encoder
 from tedaudit.plugins.batches import Rewrites
 from tedaudit.plugins.registry import Reference, build, zoo_fields
 from tedaudit.plugins.values import Draw

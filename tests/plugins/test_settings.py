@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from tedaudit.inference.models.zoo import zoo_or
+from tedaudit.models.zoo import zoo_or
 from tedaudit.plugins.registry import find, names, parameters
 from tedaudit.plugins.settings import Setting, list_settings, read_meanings
 from tedaudit.plugins.values import Card

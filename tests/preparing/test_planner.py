@@ -4,8 +4,8 @@ import pytest
 from helpers import Recording, given, make_spec, sentences, snapshot
 from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.inference.encoders.sentence import TABLE, _load_once, load_encoder
-from tedaudit.inference.loading import WEIGHTS, save_quantised
+from tedaudit.models.encoders.sentence import TABLE, _load_once, load_encoder
+from tedaudit.models.loading import WEIGHTS, save_quantised
 from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import prepare
 from tedaudit.store.directory import RunDirectory

@@ -34,8 +34,8 @@ def writer(tmp_path):
 
 
 def laid_over(base, adapter, out, task):
-    from tedaudit.inference.loading import load_checkpoint
-    from tedaudit.inference.models.adapters import lay_over
+    from tedaudit.models.adapters import lay_over
+    from tedaudit.models.loading import load_checkpoint
 
     lay_over(base, adapter, out)
     return load_checkpoint(task, str(out), dtype="float32", device="cpu")

@@ -12,8 +12,8 @@ from models_from_packages import PACKAGES, Packages, make, unpack
 
 from model_servers import Serving, digest, make_entry, serve
 from tedaudit.errors import ModelError
-from tedaudit.inference.models import catalogue
-from tedaudit.inference.models.catalogue import ENTRIES
+from tedaudit.models import catalogue
+from tedaudit.models.catalogue import ENTRIES
 from tedaudit.paths import digest_file
 from tiny_models import save_roberta
 

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from pages import LABEL, TEXTS, embedded, page
 from tedaudit.api import report, run
 from tedaudit.corpora.files import Given
-from tedaudit.inference.encoders.sentence import load_encoder
+from tedaudit.models.encoders.sentence import load_encoder
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.reports.cards import calibration_cards, write_cards
 from tedaudit.reports.redaction import LEFT_OUT, redact_result

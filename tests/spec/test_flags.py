@@ -215,7 +215,7 @@ def test_the_embedded_audit_needs_no_model():
 def test_what_runs_where_nothing_is_said_depends_on_the_zoo(monkeypatch):
     assert embedded_audit() is SMALL
     monkeypatch.delenv("TEDAUDIT_ZOO")
-    monkeypatch.setattr("tedaudit.inference.models.zoo.is_installed", lambda: True)
+    monkeypatch.setattr("tedaudit.models.zoo.is_installed", lambda: True)
     assert {**embedded_audit(), "mechanisms": SIX["mechanisms"]} == SIX
     for named in parse_spec(embedded_audit()).mechanisms:
         assert list(named.epsilons) == list(find("mechanism", named.name).card.slope) != []
@@ -224,7 +224,7 @@ def test_what_runs_where_nothing_is_said_depends_on_the_zoo(monkeypatch):
 
 def test_epsilons_of_a_flag_go_over_those_of_each_mechanism(monkeypatch):
     monkeypatch.delenv("TEDAUDIT_ZOO")
-    monkeypatch.setattr("tedaudit.inference.models.zoo.is_installed", lambda: True)
+    monkeypatch.setattr("tedaudit.models.zoo.is_installed", lambda: True)
     six = embedded_audit()
     before = copy.deepcopy(six)
     spec = parse_spec(merge_flags(six, {"epsilon": [3.0, 7.0]}, []))

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from tedaudit.api import load_corpus
-from tedaudit.inference.encoders.lexical import LexicalEncoder
+from tedaudit.models.encoders.lexical import LexicalEncoder
 from tedaudit.trials.candidates import (
     Pool,
     Sampling,

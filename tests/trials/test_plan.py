@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helpers import sentences, within
 from tedaudit.errors import SpecError
-from tedaudit.inference.encoders.lexical import LexicalEncoder
+from tedaudit.models.encoders.lexical import LexicalEncoder
 from tedaudit.plugins.values import Guess, Plan
 from tedaudit.seeding import derive
 from tedaudit.trials.candidates import Pool, Sampling

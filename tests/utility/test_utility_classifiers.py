@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import WEIGHTS, load_checkpoint, save_quantised
-from tedaudit.inference.tuning import Tuning, _load_body, _Model, body_checksum
+from tedaudit.models.loading import WEIGHTS, load_checkpoint, save_quantised
+from tedaudit.models.tuning import Tuning, _load_body, _Model, body_checksum
 from tedaudit.utility.classifiers import Lesson, TextEncoder, Tfidf, choose_classifier, macro_f1, majority
 from tedaudit.utility.study import run_study
 from tiny_models import one_thread, save_bart, save_roberta

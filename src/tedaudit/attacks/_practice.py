@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tedaudit.models.calling import retry
 from tedaudit.plugins.batches import Draws, Guesses
 from tedaudit.plugins.protocols import WritesOnce
 from tedaudit.plugins.registry import is_foreign
-from tedaudit.plugins.retries import retry
 from tedaudit.plugins.values import Draw, Floats, Guess, Observation, Rewrite
 from tedaudit.seeding import derive, uniforms
 

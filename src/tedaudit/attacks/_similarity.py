@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.inference.encoders.exact import cosines, round_to_grid
-from tedaudit.inference.encoders.sentence import Encoder
+from tedaudit.models.encoders.exact import cosines, round_to_grid
+from tedaudit.models.encoders.sentence import Encoder
 from tedaudit.plugins.batches import Guesses, Observations, Ragged
 from tedaudit.plugins.batches.columns import Column
 from tedaudit.plugins.values import Floats, Observation

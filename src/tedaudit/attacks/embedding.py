@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tedaudit.attacks._similarity import Similarity
-from tedaudit.inference.encoders.sentence import load_encoder
-from tedaudit.inference.models.zoo import zoo_or
+from tedaudit.models.encoders.sentence import load_encoder
+from tedaudit.models.zoo import zoo_or
 from tedaudit.plugins.batches import Guesses
 from tedaudit.plugins.values import Card, ModelUse, Observation
 

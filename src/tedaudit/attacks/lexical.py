@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tedaudit.attacks._similarity import Similarity
-from tedaudit.inference.encoders.lexical import LexicalEncoder
+from tedaudit.models.encoders.lexical import LexicalEncoder
 from tedaudit.plugins.batches import Guesses
 from tedaudit.plugins.values import Card, Observation
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from tedaudit.attacks._practice import explain_unfit, make_rewrites
 from tedaudit.errors import SpecError
-from tedaudit.inference.judges.base import Judge, Prompt, Service, split_backend
-from tedaudit.inference.judges.local import check_backend, load_judge
+from tedaudit.models.judges.base import Judge, Prompt, Service, split_backend
+from tedaudit.models.judges.local import check_backend, load_judge
 from tedaudit.plugins.batches import Guesses, Observations
 from tedaudit.plugins.values import Callee, Card, Guess, ModelUse, Observation
 from tedaudit.seeding import derive, uniforms

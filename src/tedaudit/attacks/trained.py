@@ -16,9 +16,9 @@ import numpy as np
 from tedaudit.attacks._practice import Learnt, Practice, explain_unfit
 from tedaudit.attacks._similarity import Similarity
 from tedaudit.errors import SpecError
-from tedaudit.inference.encoders.lexical import LexicalEncoder
-from tedaudit.inference.encoders.sentence import load_encoder
-from tedaudit.inference.models.zoo import zoo_or
+from tedaudit.models.encoders.lexical import LexicalEncoder
+from tedaudit.models.encoders.sentence import load_encoder
+from tedaudit.models.zoo import zoo_or
 from tedaudit.plugins.batches import Guesses
 from tedaudit.plugins.values import Card, Floats, ModelUse, Observation
 

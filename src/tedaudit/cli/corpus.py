@@ -110,7 +110,7 @@ def triples(
     """Make a table of triples, from which DP-ST draws, from any public corpus."""
     from tedaudit.cli.console import progress_bar
     from tedaudit.cli.texts import read_columns
-    from tedaudit.inference.triples.build import TableRecipe, build_table
+    from tedaudit.models.triples.build import TableRecipe, build_table
 
     texts, _ = read_columns(str(source), column)
     recipe = TableRecipe(extractor, encoder, clusters, dimensions)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tedaudit.cli.options import WORK, option
-from tedaudit.inference.judges.serving import PORT
+from tedaudit.models.judges.serving import PORT
 
 
 def judge(
@@ -21,7 +21,7 @@ def judge(
     at_once: Annotated[int, option(WORK, "--at-once", min=1, help="Questions answered at a time.")] = 4,
 ) -> None:
     """Serve a language model on this machine for the llm attack, until it is stopped."""
-    from tedaudit.inference.judges.serving import serve
+    from tedaudit.models.judges.serving import serve
 
     with serve(model, port, at_once) as name:
         typer.echo(

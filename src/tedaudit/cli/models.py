@@ -10,8 +10,8 @@ from tedaudit.cli.help_pages import Command, end_page
 from tedaudit.cli.options import AUDITED, OUTPUT, WORK, Column, Json, Quiet, option, print_json
 
 if TYPE_CHECKING:
-    from tedaudit.inference.clip_range import Measured
-    from tedaudit.inference.models.catalogue import Entry
+    from tedaudit.models.catalogue import Entry
+    from tedaudit.models.clip_range import Measured
 
 models = typer.Typer(
     no_args_is_help=True, help="Fetch a model of others, or measure the range that its logits are clipped to."
@@ -40,8 +40,8 @@ def get(
     same command goes on where it stopped. The folder is TEDAUDIT_MODELS, or else tedaudit/models in ~/.cache.
     """
     from tedaudit.cli.console import console
-    from tedaudit.inference.models.catalogue import find_entry
-    from tedaudit.inference.models.fetching import fetch, is_here
+    from tedaudit.models.catalogue import find_entry
+    from tedaudit.models.fetching import fetch, is_here
     from tedaudit.paths import parse_path
 
     entry = find_entry(name)
@@ -60,8 +60,8 @@ def get(
 
 def _tell_fetch(entry: "Entry", brought: Path | None) -> dict[str, Any]:
     """Return where a model comes from and what it takes, as it is before anything is fetched."""
-    from tedaudit.inference.models.catalogue import PREFIX, find_models_folder
-    from tedaudit.inference.models.fetching import describe_hub, find_base, is_here
+    from tedaudit.models.catalogue import PREFIX, find_models_folder
+    from tedaudit.models.fetching import describe_hub, find_base, is_here
 
     base = find_base(entry)
     needs_files = not is_here(entry) and not is_here(base)
@@ -80,7 +80,7 @@ def _tell_fetch(entry: "Entry", brought: Path | None) -> dict[str, Any]:
 
 def _describe_fetch(entry: "Entry", told: Mapping[str, Any]) -> list[str]:
     """Return the same for people, with the licence."""
-    from tedaudit.inference.models.fetching import is_here
+    from tedaudit.models.fetching import is_here
 
     lines = [f"{entry.name}: {entry.summary}"]
     if is_here(entry):
@@ -139,8 +139,8 @@ def clip(
     """
     from tedaudit.cli.console import progress_bar
     from tedaudit.errors import ModelError, SpecError
-    from tedaudit.inference.clip_range import clear_place, measure_model, place_range, store_range
-    from tedaudit.inference.models.places import read_clip
+    from tedaudit.models.clip_range import clear_place, measure_model, place_range, store_range
+    from tedaudit.models.places import read_clip
     from tedaudit.paths import describe_os_error
 
     if prompt and "{text}" not in prompt:
@@ -191,7 +191,7 @@ def _read_texts(path: str | None, column: str, limit: int) -> tuple[list[str], s
 
 def _choose_prompt(model: str, revision: str) -> str:
     """Return what the mechanism that a model fits gives it; a translator is given the text alone."""
-    from tedaudit.inference.loading import find_task, is_translator
+    from tedaudit.models.loading import find_task, is_translator
     from tedaudit.plugins.registry import find, names
 
     task = find_task(model, revision)

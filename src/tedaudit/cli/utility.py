@@ -140,7 +140,7 @@ def _choose_base(
 
 def _list_defaults(settings: Any) -> dict[str, str]:
     """Return the models used from the zoo because nothing else is named."""
-    from tedaudit.inference.models.zoo import is_default
+    from tedaudit.models.zoo import is_default
     from tedaudit.spec.zoo_defaults import plugin_defaults
 
     taken = plugin_defaults([("mechanism", mechanism) for mechanism in settings.mechanisms])

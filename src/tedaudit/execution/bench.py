@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ContractError, TedauditError
+from tedaudit.models.calling import retry
 from tedaudit.plugins.batches import Draws, Guesses, Observations, OwnRewrites, Ragged, Rewrites
 from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.protocols import (
@@ -21,7 +22,6 @@ from tedaudit.plugins.protocols import (
     tosses_coins,
 )
 from tedaudit.plugins.registry import Reference, build
-from tedaudit.plugins.retries import retry
 from tedaudit.plugins.values import Draw, Guess, Observation, Rewrite
 from tedaudit.seeding import key_words
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tedaudit.errors import TedauditError
 from tedaudit.execution.runner import Progress
-from tedaudit.inference.loading import load_checkpoint
+from tedaudit.models.loading import load_checkpoint
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import HasLatent, HasLikelihood, forbids_by_rule, makes_latents
 from tedaudit.plugins.registry import Reference, build

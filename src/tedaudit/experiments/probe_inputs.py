@@ -8,7 +8,7 @@ import numpy as np
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.experiments.definition import Experiment
-from tedaudit.inference.encoders.sentence import load_encoder
+from tedaudit.models.encoders.sentence import load_encoder
 from tedaudit.plugins.registry import build
 from tedaudit.plugins.values import Corpus, Draw, Rewrite
 from tedaudit.preparing.preparation import epsilons_of

@@ -17,7 +17,7 @@ from tedaudit.experiments.definition import Experiment, Outcome, Scale, Workspac
 from tedaudit.experiments.probe_first_token import first_token
 from tedaudit.experiments.probe_noise import noise
 from tedaudit.experiments.probe_rewrites import examples, tokenization, variance
-from tedaudit.inference.models.zoo import list_folders
+from tedaudit.models.zoo import list_folders
 from tedaudit.plugins.protocols import UsesModels
 from tedaudit.plugins.registry import Kind, build, variants
 from tedaudit.reports.section import Cell, Section

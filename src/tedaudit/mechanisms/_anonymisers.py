@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tedaudit.errors import InfrastructureError
+from tedaudit.models.calling import retry
 from tedaudit.plugins.batches import Draws, Rewrites
 from tedaudit.plugins.nominal import NO_EPSILON
-from tedaudit.plugins.retries import retry
 from tedaudit.plugins.values import Claim, Rewrite
 
 

@@ -6,10 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from tedaudit.inference.sampling.exponential import Clip
+from tedaudit.models.sampling.exponential import Clip
 from tedaudit.plugins.values import Floats, Note
 
-_LEAST_COIN = 2.0**-106  # of the coins in `inference/sampling/exponential.py` and `seeding.rare`
+_LEAST_COIN = 2.0**-106  # of the coins in `models/sampling/exponential.py` and `seeding.rare`
 FORMATS: Mapping[str, float] = {"float32": 2.0**-149, "bfloat16": 2.0**-133, "float16": 2.0**-24}
 """The smallest number above 0 of each format."""
 _SPAN_ONE = 2.0  # the epsilon at which exponents span 1

@@ -11,21 +11,21 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.decoding import decode_all
-from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
-from tedaudit.inference.models.places import caution_range
-from tedaudit.inference.models.zoo import load_tokenizer, read_positions
-from tedaudit.inference.sampling.exponential import Clip, TokenRule, check_clip, choose_clip
-from tedaudit.inference.sampling.generation import (
+from tedaudit.mechanisms._clipped_logits import describe_arithmetic
+from tedaudit.models.decoding import decode_all
+from tedaudit.models.loading import Checkpoint, Task, load_checkpoint
+from tedaudit.models.places import caution_range
+from tedaudit.models.sampling.exponential import Clip, TokenRule, check_clip, choose_clip
+from tedaudit.models.sampling.generation import (
     Request,
     first_log_probabilities,
     generate,
     log_likelihood_terms,
     log_probabilities_along,
 )
-from tedaudit.inference.sampling.text_draws import Spellings, TextDraws, learn_spellings
-from tedaudit.inference.sampling.text_search import IMPOSSIBLE, Found, Sought, search
-from tedaudit.mechanisms._clipped_logits import describe_arithmetic
+from tedaudit.models.sampling.text_draws import Spellings, TextDraws, learn_spellings
+from tedaudit.models.sampling.text_search import IMPOSSIBLE, Found, Sought, search
+from tedaudit.models.zoo import load_tokenizer, read_positions
 from tedaudit.plugins.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.plugins.batches.guesses import TextLikelihoods
 from tedaudit.plugins.batches.sequences import pause_collection

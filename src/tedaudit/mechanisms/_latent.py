@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.decoding import decode_all
-from tedaudit.inference.device_noise import Tensor, make_normals
-from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.models.zoo import load_tokenizer
 from tedaudit.mechanisms._noise import Noise, clip_norm, laplaces, sigma_for, true_epsilon
+from tedaudit.models.decoding import decode_all
+from tedaudit.models.loading import Checkpoint
+from tedaudit.models.sampling.noise import Tensor, make_normals
+from tedaudit.models.zoo import load_tokenizer
 from tedaudit.plugins.batches import Draws, PairLosses, Ragged, Rewrites, TextLikelihoods
 from tedaudit.plugins.values import Array, Claim, Draw, Floats, InputLimit, Level, ModelUse, Note
 from tedaudit.seeding import key_numbers, normals

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.inference.loading import Checkpoint, send
-from tedaudit.inference.sampling.exponential import UNIFORMS, Clip, noise_on
-from tedaudit.inference.sampling.masked import MaskedRow, masked_logits
-from tedaudit.inference.treebank import is_inert, join_around
+from tedaudit.models.loading import Checkpoint, send
+from tedaudit.models.sampling.exponential import UNIFORMS, Clip, noise_on
+from tedaudit.models.sampling.masked import MaskedRow, masked_logits
+from tedaudit.models.triples.treebank import is_inert, join_around
 from tedaudit.plugins.batches import Draws, Ragged
 from tedaudit.plugins.batches.columns import Positions, compute_offsets
 from tedaudit.plugins.batches.sequences import number_texts

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tedaudit.errors import PluginError
-from tedaudit.plugins.retries import is_infrastructure
+from tedaudit.models.calling import is_infrastructure
 
 LONGEST_LINE = 64 * 2**20  # bytes of an answer; a program that never ends a line must not fill the memory
 _TAIL = 4_000  # bytes of standard error that are kept

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.inference.sampling.exponential import Clip, log_probabilities
 from tedaudit.mechanisms._masked_rows import Place, Places, Words
 from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_slots
+from tedaudit.models.sampling.exponential import Clip, log_probabilities
 from tedaudit.plugins.batches import PairLosses, Ragged
 from tedaudit.plugins.values import Floats
 

@@ -18,7 +18,7 @@ from itertools import chain
 
 import numpy as np
 
-from tedaudit.inference.treebank import is_inert, join_run
+from tedaudit.models.triples.treebank import is_inert, join_run
 from tedaudit.plugins.batches.columns import Positions, compute_offsets
 from tedaudit.plugins.values import Floats
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.autoencoders.adept import greedy_decode, load_adept, read_tokens, run_encoder
-from tedaudit.inference.device_noise import Tensor
-from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.mechanisms._latent import Latent
+from tedaudit.models.autoencoders.adept import greedy_decode, load_adept, read_tokens, run_encoder
+from tedaudit.models.loading import Checkpoint
+from tedaudit.models.sampling.noise import Tensor
+from tedaudit.models.zoo import zoo_or
 from tedaudit.plugins.values import Card
 
 

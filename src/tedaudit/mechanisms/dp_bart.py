@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.autoencoders.bart import (
+from tedaudit.mechanisms._latent import Latent, Singles
+from tedaudit.models.autoencoders.bart import (
     Bart,
     beam_decode,
     cut_windows,
@@ -25,11 +26,10 @@ from tedaudit.inference.autoencoders.bart import (
     load_bart,
     run_encoder,
 )
-from tedaudit.inference.autoencoders.beams import describe_search
-from tedaudit.inference.device_noise import Tensor
-from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.models.zoo import zoo_or
-from tedaudit.mechanisms._latent import Latent, Singles
+from tedaudit.models.autoencoders.beams import describe_search
+from tedaudit.models.loading import Checkpoint
+from tedaudit.models.sampling.noise import Tensor
+from tedaudit.models.zoo import zoo_or
 from tedaudit.plugins.values import Array, Card, Claim, Floats, InputLimit, Leak
 
 

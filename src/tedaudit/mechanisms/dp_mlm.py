@@ -15,18 +15,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.loading import Checkpoint, load_checkpoint, send
-from tedaudit.inference.models.places import caution_range
-from tedaudit.inference.models.zoo import zoo_or
-from tedaudit.inference.sampling.draw_pairs import DrawPairs
-from tedaudit.inference.sampling.exponential import (
-    Clip,
-    check_clip,
-    choose_clip,
-    log_probabilities,
-    sample_pairs,
-)
-from tedaudit.inference.treebank import StopWords, join_words, load_splitter, load_stop_words, split_words
 from tedaudit.mechanisms._clipped_logits import describe_arithmetic
 from tedaudit.mechanisms._masked_rows import (
     DrawShelf,
@@ -41,6 +29,24 @@ from tedaudit.mechanisms._masked_rows import (
 from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_tokens
 from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
 from tedaudit.mechanisms._text_likelihood import TextLikelihood
+from tedaudit.models.loading import Checkpoint, load_checkpoint, send
+from tedaudit.models.places import caution_range
+from tedaudit.models.sampling.draw_pairs import DrawPairs
+from tedaudit.models.sampling.exponential import (
+    Clip,
+    check_clip,
+    choose_clip,
+    log_probabilities,
+    sample_pairs,
+)
+from tedaudit.models.triples.treebank import (
+    StopWords,
+    join_words,
+    load_splitter,
+    load_stop_words,
+    split_words,
+)
+from tedaudit.models.zoo import zoo_or
 from tedaudit.plugins.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.plugins.batches.guesses import TextLikelihoods
 from tedaudit.plugins.batches.sequences import pause_collection

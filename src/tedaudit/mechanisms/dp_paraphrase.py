@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tedaudit.inference.loading import Task
-from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.mechanisms._generator import LEAKS, Autoregressive
+from tedaudit.models.loading import Task
+from tedaudit.models.zoo import zoo_or
 from tedaudit.plugins.values import Card, Leak
 
 

@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.loading import Task
-from tedaudit.inference.models.zoo import load_tokenizer, read_positions
 from tedaudit.mechanisms._generator import LEAKS, Autoregressive
 from tedaudit.mechanisms.sampler import Sampler
+from tedaudit.models.loading import Task
+from tedaudit.models.zoo import load_tokenizer, read_positions
 from tedaudit.plugins.nominal import NO_EPSILON
 from tedaudit.plugins.values import Card, Draw, InputLimit, ModelUse, Note
 

@@ -17,11 +17,10 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.chat import Message
-from tedaudit.inference.encoders.sentence import Encoder
-from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.models.zoo import zoo_or
-from tedaudit.inference.triples.drawing import (
+from tedaudit.models.chat import Message
+from tedaudit.models.encoders.sentence import Encoder
+from tedaudit.models.loading import Checkpoint
+from tedaudit.models.triples.drawing import (
     OVERFLOW,
     ClusterChoice,
     Slots,
@@ -31,16 +30,16 @@ from tedaudit.inference.triples.drawing import (
     load_matching,
     log_masses,
 )
-from tedaudit.inference.triples.extraction import Extractor, Triple, load_extractor, name_server
-from tedaudit.inference.triples.reading import Told, add_alignments, read_triples
-from tedaudit.inference.triples.table import (
+from tedaudit.models.triples.extraction import Extractor, Triple, load_extractor, name_server
+from tedaudit.models.triples.reading import Told, add_alignments, read_triples
+from tedaudit.models.triples.table import (
     Representative,
     TripleTable,
     choose_as_released,
     choose_representatives,
 )
-from tedaudit.inference.triples.vectors import embed
-from tedaudit.inference.triples.writing import (
+from tedaudit.models.triples.vectors import embed
+from tedaudit.models.triples.writing import (
     PLACES,
     Prompt,
     decode,
@@ -50,6 +49,7 @@ from tedaudit.inference.triples.writing import (
     load_writer,
     write_out,
 )
+from tedaudit.models.zoo import zoo_or
 from tedaudit.plugins.batches import Draws, PairLosses, Ragged, Rewrites, TextLikelihoods
 from tedaudit.plugins.values import Callee, Card, Claim, Draw, Floats, Leak, ModelUse, Note, Rewrite
 

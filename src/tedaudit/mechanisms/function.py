@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, ClassVar
 
 from tedaudit.errors import ContractError, InfrastructureError, PluginError, SpecError
+from tedaudit.models.calling import retry
 from tedaudit.plugins.batches import Rewrites
 from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.registry import import_object
-from tedaudit.plugins.retries import retry
 from tedaudit.plugins.values import DIGEST, Callee, Card, Claim, Draw, Rewrite, Unit
 from tedaudit.text.characters import replace_surrogates
 
@@ -41,7 +41,7 @@ class Function:
     128 bits: for more trials, and for texts that are released, since 31 bits can be searched through.
 
     Whatever the function raises, or returns in place of a text, is an output: a failed rewrite, whose code
-    attacks may see. Errors of the machine or the network (`tedaudit.plugins.retries.is_infrastructure` lists
+    attacks may see. Errors of the machine or the network (`tedaudit.models.calling.is_infrastructure` lists
     them) are none: the call is tried again, and if that does not help the run stops; it can be resumed.
 
     Bounds assume that no call depends on another. Calls come in an order that tells nothing of the texts, and

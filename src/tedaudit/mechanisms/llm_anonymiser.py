@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.judges.base import (
+from tedaudit.mechanisms._anonymisers import WithoutEpsilon
+from tedaudit.models.judges.base import (
     ANONYMISER,
     Prompt,
     Service,
@@ -23,10 +24,9 @@ from tedaudit.inference.judges.base import (
     split_backend,
     strip_thoughts,
 )
-from tedaudit.inference.judges.calls import BrokenAnswerError, Caller, RefusalError
-from tedaudit.inference.judges.remote import LackingServerError, RemoteJudge
-from tedaudit.inference.judges.serving import HOST, PORT
-from tedaudit.mechanisms._anonymisers import WithoutEpsilon
+from tedaudit.models.judges.calls import BrokenAnswerError, Caller, RefusalError
+from tedaudit.models.judges.remote import LackingServerError, RemoteJudge
+from tedaudit.models.judges.serving import HOST, PORT
 from tedaudit.plugins.batches import Draws, Rewrites, TextLikelihoods
 from tedaudit.plugins.values import Callee, Card, Draw, ModelUse, Rewrite
 from tedaudit.seeding import derive

@@ -13,8 +13,8 @@ from itertools import count
 from typing import Any, ClassVar, Literal
 
 from tedaudit.errors import ModelError, SpecError, did_you_mean, join_names
-from tedaudit.inference.spacy_pipelines import checksum_pipeline, load_pipeline
 from tedaudit.mechanisms._anonymisers import WithoutEpsilon, read_versions, rewrite_each
+from tedaudit.models.spacy_pipelines import checksum_pipeline, load_pipeline
 from tedaudit.plugins.batches import Draws, Rewrites
 from tedaudit.plugins.extras import require
 from tedaudit.plugins.values import Card, Draw, ModelUse

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.chat import render_turn
-from tedaudit.inference.loading import Checkpoint, find_writer, load_checkpoint
-from tedaudit.inference.models.zoo import zoo_or
-from tedaudit.inference.sampling.settings import PublicSettings, SamplingRule, SamplingSettings
 from tedaudit.mechanisms._generator import OVERLONG, Generator
+from tedaudit.models.chat import render_turn
+from tedaudit.models.loading import Checkpoint, find_writer, load_checkpoint
+from tedaudit.models.sampling.settings import PublicSettings, SamplingRule, SamplingSettings
+from tedaudit.models.zoo import zoo_or
 from tedaudit.plugins.nominal import NO_EPSILON
 from tedaudit.plugins.values import UNBOUNDED, Card, Claim, Leak, Note
 

@@ -77,7 +77,7 @@ class Rewrite:
     """What a mechanism released for one draw; `error` is a code and never holds a text.
 
     A failed rewrite is an output too: whoever receives it sees that it failed, and with which code. Errors of
-    the machine or the network are none (see `tedaudit.plugins.retries`): they never become a `Rewrite`.
+    the machine or the network are none (see `tedaudit.models.calling`): they never become a `Rewrite`.
     """
 
     text: str

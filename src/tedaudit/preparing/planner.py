@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.estimators.exposure import GRID, nested_grid
-from tedaudit.inference.encoders.lexical import LexicalEncoder, choose_reading
-from tedaudit.inference.encoders.sentence import Encoder, embed_pool, load_encoder
+from tedaudit.models.encoders.lexical import LexicalEncoder, choose_reading
+from tedaudit.models.encoders.sentence import Encoder, embed_pool, load_encoder
 from tedaudit.plugins.protocols import WritesOnce
 from tedaudit.plugins.values import Corpus, Mechanism, Plan
 from tedaudit.seeding import derive

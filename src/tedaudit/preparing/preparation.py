@@ -12,7 +12,7 @@ from typing import Any
 
 from tedaudit.corpora.files import Given, assemble, refuse_surrogates
 from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.inference.encoders.lexical import CHARACTERS, choose_reading
+from tedaudit.models.encoders.lexical import CHARACTERS, choose_reading
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import (
     BringsRows,

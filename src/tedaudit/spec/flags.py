@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tedaudit.errors import SpecError, TedauditError, did_you_mean, join_names
-from tedaudit.inference.models.zoo import is_default
+from tedaudit.models.zoo import is_default
 from tedaudit.paths import parse_path
 from tedaudit.plugins.registry import Kind, find, names, parameters
 from tedaudit.spec.model import PluginSpec

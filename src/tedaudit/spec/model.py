@@ -19,7 +19,7 @@ from pydantic import (
 
 from tedaudit.errors import SpecError, join_names, quote
 from tedaudit.estimators import DEFAULT_ESTIMATOR, Estimator, estimator_names, find_estimator
-from tedaudit.inference.models.zoo import default_checkpoint
+from tedaudit.models.zoo import default_checkpoint
 from tedaudit.paths import describe_os_error, parse_path
 from tedaudit.plugins.registry import Kind, Reference
 from tedaudit.plugins.values import Card

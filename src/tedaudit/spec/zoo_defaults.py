@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 
-from tedaudit.inference.models.adapters import is_adapter
-from tedaudit.inference.models.catalogue import ENTRIES, list_got
-from tedaudit.inference.models.catalogue import PREFIX as GOT
-from tedaudit.inference.models.zoo import PREFIX, is_default, list_folders
+from tedaudit.models.adapters import is_adapter
+from tedaudit.models.catalogue import ENTRIES, list_got
+from tedaudit.models.catalogue import PREFIX as GOT
+from tedaudit.models.zoo import PREFIX, is_default, list_folders
 from tedaudit.plugins.registry import Kind, find, names, zoo_fields
 from tedaudit.spec.model import AuditSpec, PluginSpec
 from tedaudit.trials.candidates import SAMPLING

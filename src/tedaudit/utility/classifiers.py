@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Protocol
 
-from tedaudit.inference.encoders.lexical import choose_reading
-from tedaudit.inference.tuning import Tuning, body_checksum, train_and_predict
+from tedaudit.models.encoders.lexical import choose_reading
+from tedaudit.models.tuning import Tuning, body_checksum, train_and_predict
 from tedaudit.seeding import derive
 from tedaudit.text.plain_data import PlainData
 from tedaudit.text.readers import show_name

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tedaudit.inference.models.zoo import default_checkpoint
+from tedaudit.models.zoo import default_checkpoint
 from tedaudit.paths import parse_path
 from tedaudit.spec.messages import Epsilons, OneOrMany, validate
 from tedaudit.spec.model import LARGEST, FolderName, MechanismSpec, PluginSpec, Seed, distinct_titles

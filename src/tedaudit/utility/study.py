@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tedaudit.execution.bench import Bench, RewriteChunk
 from tedaudit.execution.calls import CallCounts
-from tedaudit.inference.tuning import Tuning
+from tedaudit.models.tuning import Tuning
 from tedaudit.plugins.batches import Rewrites
 from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.protocols import WritesOnce, find_callee

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tedaudit.errors import CorpusError
 from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.attributes import attribute_epsilon, gain_interval
-from tedaudit.inference.tuning import Tuning
+from tedaudit.models.tuning import Tuning
 from tedaudit.plugins.batches import Observations, Rewrites
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.values import Plan

@@ -10,7 +10,7 @@ import numpy as np
 from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.estimators import Choices
 from tedaudit.estimators.bound import check_alpha
-from tedaudit.inference.models.zoo import is_default
+from tedaudit.models.zoo import is_default
 from tedaudit.plugins.batches import Observations, Rewrites
 from tedaudit.plugins.protocols import UsesModels
 from tedaudit.plugins.registry import Reference, build, determinants, model_uses

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tedaudit.errors import ContractError
+from tedaudit.models.calling import retry
 from tedaudit.plugins.extras import name_needs
 from tedaudit.plugins.registry import is_foreign
-from tedaudit.plugins.retries import retry
 from tedaudit.plugins.values import Draw, Mechanism, Rewrite
 from tedaudit.seeding import derive
 
