@@ -10,7 +10,7 @@ from tedaudit.cli.help_pages import Command, end_page
 from tedaudit.cli.options import AUDITED, OUTPUT, WORK, Column, Json, Quiet, option, print_json
 
 if TYPE_CHECKING:
-    from tedaudit.corpora._checking import AuthorFacts, CorpusCheck, FileCheck, Rows, TextFacts
+    from tedaudit.corpora._check import AuthorFacts, CorpusCheck, FileCheck, Rows, TextFacts
     from tedaudit.forecast.cuts import Cut
 
 corpus = typer.Typer(
@@ -67,7 +67,7 @@ def check(
 
     No text is printed unless asked for with --show. Exits with 2 if `run` could not read the file.
     """
-    from tedaudit.corpora._checking import check_files
+    from tedaudit.corpora._check import check_files
     from tedaudit.corpora.files import Files
     from tedaudit.forecast.cuts import count_cuts
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tedaudit.corpora._checking import MOST_LINES, check_files, count_authors, count_texts, is_garbled
+from tedaudit.corpora._check import MOST_LINES, check_files, count_authors, count_texts, is_garbled
 from tedaudit.corpora.files import Files
 from tedaudit.errors import TedauditError
 from tedaudit.preparing.preparation import load_texts
