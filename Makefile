@@ -13,7 +13,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 SEVERAL := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
-FAST := $(addprefix tests/,plugins/batches trials spec test_errors.py test_layers.py plugins/test_nominal.py \
+FAST := $(addprefix tests/,plugins/batches trials runs/spec test_errors.py test_layers.py plugins/test_nominal.py \
 	test_paths.py test_seeding.py plugins/test_values.py)
 
 .PHONY: demo check test test-all golden lint docs clean

@@ -24,7 +24,7 @@ from typing import Any
 from tedaudit.api import audit, load_corpus
 
 STAGES = {
-    "plan": ["preparing.preparation:prepare"],
+    "plan": ["runs.preparation:prepare"],
     "keys of draws": ["trials.judge:make_draws"],
     "keys for ties": ["trials.judge:tie_keys"],
     "uniforms": ["seeding:uniforms", "seeding:rare"],
@@ -45,14 +45,14 @@ STAGES = {
     "attack, counting features": ["models.lexical:WordFeatures._count"],
     "judging": ["trials.judge:judge"],
     "steps": [
-        "execution.schedule:open_schedules",
-        "execution.schedule:Schedule.list_rewriting",
-        "execution.schedule:Schedule.list_guessing",
+        "runs.schedule:open_schedules",
+        "runs.schedule:Schedule.list_rewriting",
+        "runs.schedule:Schedule.list_guessing",
     ],
-    "tables of rewrites": ["store.rewrites:make_rewrites_part", "store.rewrites:RewriteTable.append"],
-    "reading rewrites": ["store.held_parts:gather_rewrites"],
-    "tables of guesses": ["store.guesses:make_guesses_part", "store.guesses:GuessTable.append"],
-    "writing files": ["store.files:write_atomically", "store.listing:Listing.add"],
+    "tables of rewrites": ["runs.rewrites:make_rewrites_part", "runs.rewrites:RewriteTable.append"],
+    "reading rewrites": ["runs.held_parts:gather_rewrites"],
+    "tables of guesses": ["runs.guesses:make_guesses_part", "runs.guesses:GuessTable.append"],
+    "writing files": ["runs.files:write_atomically", "runs.listing:Listing.add"],
     "result": ["results.reading:read_result"],
 }
 PLUGINS = ("mechanisms.word_rr", "mechanisms.dp_mlm", "attacks.lexical", "attacks.embedding")

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.api import run
-from tedaudit.execution import engines
-from tedaudit.execution.schedule import Schedule
-from tedaudit.store.listing import Listing
+from tedaudit.runs import engines
+from tedaudit.runs.listing import Listing
+from tedaudit.runs.schedule import Schedule
 
 _SPENT: Counter[str] = Counter()  # seconds of CPU, by stage
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tedaudit.execution.schedule import open_schedules
-from tedaudit.preparing.preparation import prepare
-from tedaudit.spec.model import parse_spec
+from tedaudit.runs.preparation import prepare
+from tedaudit.runs.schedule import open_schedules
+from tedaudit.runs.spec.model import parse_spec
 
 
 def main() -> None:

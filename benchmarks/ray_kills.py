@@ -20,10 +20,10 @@ from typing import ClassVar
 
 from tedaudit.api import run
 from tedaudit.errors import InfrastructureError
-from tedaudit.execution.ray_engine import RayEngine
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plugins.values import Card
-from tedaudit.spec.engine import EngineSpec
+from tedaudit.runs.ray_engine import RayEngine
+from tedaudit.runs.spec.engine import EngineSpec
 
 _INCIDENTAL = {"incidental": True}  # no part of the table's key
 _MEMORY = 100 * 2**20

@@ -8,7 +8,7 @@ import numpy as np
 from helpers import SharedWords, make_spec
 from tedaudit.api import run
 from tedaudit.plugins.values import Card, Guess
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 
 @dataclass(frozen=True)

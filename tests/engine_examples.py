@@ -3,11 +3,11 @@
 import math
 
 from helpers import TABLES, make_spec, reference, sentences, snapshot
-from tedaudit.execution.bench import RewriteChunk
-from tedaudit.execution.engines import SerialEngine, do_here
-from tedaudit.execution.steps import RewriteStep
 from tedaudit.plugins.batches import Draws
 from tedaudit.plugins.values import Draw
+from tedaudit.runs.bench import RewriteChunk
+from tedaudit.runs.engines import SerialEngine, do_here
+from tedaudit.runs.steps import RewriteStep
 from tedaudit.seeding import derive
 
 POOL = tuple(sentences(12))

@@ -15,11 +15,11 @@ import numpy as np
 
 from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError
-from tedaudit.execution.engines import ProcessEngine
 from tedaudit.plugins.registry import Reference
 from tedaudit.plugins.values import Card, Claim, Draw, Guess, Observation, Rewrite
+from tedaudit.runs.engines import ProcessEngine
+from tedaudit.runs.spec.model import AuditSpec, parse_spec
 from tedaudit.seeding import normals, uniforms
-from tedaudit.spec.model import AuditSpec, parse_spec
 
 if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult
@@ -85,8 +85,8 @@ def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
     """
     import polars as pl
 
-    from tedaudit.store.files import read_frame
-    from tedaudit.store.table_folder import TableFolder
+    from tedaudit.runs.files import read_frame
+    from tedaudit.runs.table_folder import TableFolder
 
     found: dict[str, list[tuple[object, ...]]] = {}
     for info in sorted(root.glob("*/**/table.json")):
@@ -290,7 +290,7 @@ def stopped(spec, parts):
     import pytest
 
     from tedaudit.api import run
-    from tedaudit.store.directory import RunDirectory
+    from tedaudit.runs.directory import RunDirectory
 
     left = parts
 

@@ -14,9 +14,9 @@ import tedaudit.reports.files  # noqa: F401 - before the forks
 from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.results.reading import read_result
-from tedaudit.spec.model import AuditSpec, parse_spec, read_spec
-from tedaudit.store.checking import find_damage
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.checking import find_damage
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.spec.model import AuditSpec, parse_spec, read_spec
 
 _TABLES = ("rewrites/", "own_rewrites/", "guesses/", "manifest.json")
 

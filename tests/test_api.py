@@ -31,7 +31,7 @@ from tedaudit.attacks.lexical import Lexical
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.estimators import reduced_form
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.spec.model import parse_spec
+from tedaudit.runs.spec.model import parse_spec
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
          for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip

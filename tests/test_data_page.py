@@ -15,8 +15,8 @@ from helpers import make_spec, sentences
 from tedaudit.api import load_run, report, run
 from tedaudit.cli.records import try_worst
 from tedaudit.results.certain_losses import write_certain
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.file_list import SHOWN
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.file_list import SHOWN
 from tedaudit.utility.study import run_study
 from tedaudit.utility.study_folder import write_study
 from tiny_models import save_roberta

@@ -16,8 +16,8 @@ from tedaudit.api import run
 from tedaudit.estimators import baseline, reduced_form, success_from_epsilon
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plugins.values import Card, Guess, Observation
+from tedaudit.runs.directory import RunDirectory
 from tedaudit.seeding import uniforms
-from tedaudit.store.directory import RunDirectory
 
 TRIALS = 10_000
 LETTERS = "abcdefghijklmnopqrstuvwxyzàèìòùáéíóúâêîôûäëïöüãõñçøåæšžčřďťň"

@@ -12,10 +12,9 @@ LEVELS = (
     ("plugins",),
     ("estimators", "trials", "models"),
     ("corpora", "mechanisms", "attacks"),
-    ("spec", "store"),
-    ("preparing", "results"),
-    ("execution",),
-    ("reports", "releasing"),
+    ("runs",),
+    ("results",),
+    ("reports",),
     ("utility", "api", "forecast"),
     ("studies",),
     ("testing", "experiments"),
@@ -89,8 +88,8 @@ def test_every_folder_is_in_the_list_once_and_the_list_names_no_other():
     assert {place(module) for module in modules() if module != "tedaudit"} == set(named)
 
 
-def test_the_list_has_thirteen_levels_at_most():
-    assert len(LEVELS) <= 13
+def test_the_list_has_twelve_levels_at_most():
+    assert len(LEVELS) <= 12
 
 
 def test_no_import_points_up():
@@ -121,12 +120,10 @@ def test_nothing_imports_what_imports_it():
 
 
 def test_the_check_finds_an_import_that_points_up_or_sideways():
-    assert violations("tedaudit.execution.runner", {"tedaudit.reports.files"}) == ["tedaudit.reports.files"]
-    assert violations("tedaudit.results.reading", {"tedaudit.execution.runner"}) != []
+    assert violations("tedaudit.runs.runner", {"tedaudit.reports.files"}) == ["tedaudit.reports.files"]
+    assert violations("tedaudit.runs.runner", {"tedaudit.results.reading"}) != []
     assert violations("tedaudit.plugins.values", {"tedaudit.trials.judge"}) != []
-    assert (
-        violations("tedaudit.execution.runner", {"tedaudit.execution.steps", "tedaudit.preparing.jobs"}) == []
-    )
+    assert violations("tedaudit.runs.runner", {"tedaudit.runs.steps", "tedaudit.runs.jobs"}) == []
 
 
 def test_the_check_sees_imports_inside_functions_and_not_those_for_type_checkers():

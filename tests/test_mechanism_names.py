@@ -13,14 +13,14 @@ EXAMPLES = {"SMALL", "SIX"}  # of spec: what `tedaudit run` does without a file
 _WRAPPED = "whatever is called to rewrite and is no mechanism is wrapped by this one"
 ALLOWED = {
     ("plugins", "function"): _WRAPPED,
-    ("spec", "function"): _WRAPPED,
-    ("spec", "identity"): "texts that were not rewritten stand beside rewrites if other texts are known",
+    ("runs", "function"): _WRAPPED,
+    ("runs", "identity"): "texts that were not rewritten stand beside rewrites if other texts are known",
     ("cli", "function"): _WRAPPED,
     ("trust", "function"): _WRAPPED,
     ("testing", "identity"): "the answer of an audit of it is known: it must be found",
     ("testing", "constant"): "the answer of an audit of it is known: nothing may be said of it",
     ("trust", "recorded"): "a word for a table in a note, and the purpose of a seed",
-    ("preparing", "recorded"): "the name of a corpus that a mechanism brings",
+    ("runs", "recorded"): "the name of a corpus that a mechanism brings",
     ("plugins", "presidio"): "an extra, with the packages that it installs",
     ("plugins", "translate"): "an extra, with the packages that it installs",
 }

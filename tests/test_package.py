@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import tedaudit
-from tedaudit.execution.bench import Bench, GuessChunk, RewriteChunk
 from tedaudit.plugins.batches import Draws, Observations, Rewrites
 from tedaudit.plugins.registry import Reference
 from tedaudit.plugins.values import Draw
+from tedaudit.runs.bench import Bench, GuessChunk, RewriteChunk
 from tedaudit.seeding import key_words
 
 SOURCE = Path(tedaudit.__file__).parent
@@ -81,7 +81,7 @@ def test_importing_the_package_changes_nothing_around_it(tmp_path):
         "def state():\n"
         "    return dict(os.environ), random.getstate(), warnings.filters[:], sys.path[:], os.getcwd()\n"
         "before = state()\n"
-        "import tedaudit, tedaudit.api, tedaudit.cli, tedaudit.execution.bench\n"
+        "import tedaudit, tedaudit.api, tedaudit.cli, tedaudit.runs.bench\n"
         "assert before == state()\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
@@ -129,7 +129,7 @@ def test_a_chunk_is_done_on_a_machine_without_tables_specs_and_terminals(kind, c
     folder, work = chunks
     script = BLOCK + (
         "import pathlib, pickle\n"
-        "from tedaudit.execution.bench import Bench\n"
+        "from tedaudit.runs.bench import Bench\n"
         "chunk = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())\n"
         "pathlib.Path(sys.argv[2]).write_bytes(pickle.dumps(Bench().perform(chunk)))\n"
     )
@@ -147,11 +147,11 @@ def test_plugins_and_bench_can_be_imported_without_tables_specs_and_terminals():
         "    folder = importlib.import_module(f'tedaudit.{package}')\n"
         "    for module in pkgutil.iter_modules(folder.__path__):\n"
         "        print(importlib.import_module(f'tedaudit.{package}.{module.name}').__name__)\n"
-        "print(importlib.import_module('tedaudit.execution.bench').__name__)\n"
+        "print(importlib.import_module('tedaudit.runs.bench').__name__)\n"
         f"assert not {{name.partition('.')[0] for name in sys.modules}} & set({TABLES!r})\n"
     )
     imported = python(script).split()
-    assert {"tedaudit.execution.bench", "tedaudit.mechanisms.recorded", "tedaudit.attacks.embedding"} <= set(
+    assert {"tedaudit.runs.bench", "tedaudit.mechanisms.recorded", "tedaudit.attacks.embedding"} <= set(
         imported
     )
 
@@ -216,7 +216,21 @@ def test_what_mathematics_tells_of_itself_needs_nothing_of_ours():
 
 
 def test_only_the_outer_modules_import_libraries_for_tables_specs_and_terminals():
-    outer = ("store", "spec", "cli", "corpora", "reports", "utility", "experiments")
+    outer = (
+        "runs.directory",
+        "runs.files",
+        "runs.guesses",
+        "runs.held_parts",
+        "runs.rewrites",
+        "runs.shapes",
+        "runs.table_folder",
+        "runs.spec",
+        "cli",
+        "corpora",
+        "reports",
+        "utility",
+        "experiments",
+    )
     for name, tree in modules().items():
         anywhere = {found.partition(".")[0] for found in imports(tree)} & set(TABLES)
         at_import = {f.partition(".")[0] for f in imports(tree, inside_functions=False)} & set(TABLES)

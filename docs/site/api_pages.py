@@ -13,7 +13,7 @@ from pydantic import BaseModel
 import tedaudit
 from tedaudit.plugins.settings import list_settings, read_meanings
 
-PLUGIN_MODULES = ("plugins.values", "plugins.batches", "plugins.nominal", "seeding", "execution.engines")
+PLUGIN_MODULES = ("plugins.values", "plugins.batches", "plugins.nominal", "seeding", "runs.engines")
 PAGES = {
     "functions": ("Functions", "What can be done from Python. Everything here is a name of `tedaudit`."),
     "results": ("Results and specs", "What the functions take and return."),

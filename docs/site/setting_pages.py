@@ -11,8 +11,8 @@ from tedaudit.estimators import estimator_names, find_estimator
 from tedaudit.plugins.extras import install
 from tedaudit.plugins.registry import find, names, variants
 from tedaudit.plugins.settings import list_settings
-from tedaudit.spec.engine import EngineSpec
-from tedaudit.spec.model import AuditSpec, MechanismSpec, PlanSpec, PluginSpec
+from tedaudit.runs.spec.engine import EngineSpec
+from tedaudit.runs.spec.model import AuditSpec, MechanismSpec, PlanSpec, PluginSpec
 
 KINDS = {"mechanisms": "mechanism", "attacks": "attack", "corpora": "corpus"}
 INTRODUCTIONS = {

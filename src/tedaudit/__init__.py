@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         TedauditError,
     )
     from tedaudit.estimators import Bound
-    from tedaudit.execution.engines import Engine
     from tedaudit.forecast.forecast import Forecast, plan_audit
     from tedaudit.plugins.batches import Draws, Guesses, Observations, Rewrites, TextLikelihoods
     from tedaudit.plugins.nominal import NO_EPSILON, Nominal
@@ -45,8 +44,9 @@ if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult, Finding
     from tedaudit.results.losses import LossRow, read_losses
     from tedaudit.results.verdict import Verdict
+    from tedaudit.runs.engines import Engine
+    from tedaudit.runs.spec.model import AuditSpec
     from tedaudit.seeding import normals, uniforms
-    from tedaudit.spec.model import AuditSpec
     from tedaudit.studies.calibrate.calibrator import calibrate
     from tedaudit.studies.calibrate.result import Answer, Calibrated, EpsilonForTarget
     from tedaudit.studies.frontier.result import Frontier
@@ -65,7 +65,7 @@ _HOMES = {
         "RunDirectoryError", "SpecError", "TedauditError",
     ),
     "tedaudit.estimators": ("Bound",),
-    "tedaudit.execution.engines": ("Engine",),
+    "tedaudit.runs.engines": ("Engine",),
     "tedaudit.forecast.forecast": ("Forecast", "plan_audit"),
     "tedaudit.plugins.nominal": ("NO_EPSILON", "Nominal"),
     "tedaudit.reports.result": ("Result",),
@@ -73,7 +73,7 @@ _HOMES = {
     "tedaudit.results.losses": ("LossRow", "read_losses"),
     "tedaudit.results.verdict": ("Verdict",),
     "tedaudit.seeding": ("normals", "uniforms"),
-    "tedaudit.spec.model": ("AuditSpec",),
+    "tedaudit.runs.spec.model": ("AuditSpec",),
     "tedaudit.studies.calibrate.calibrator": ("calibrate",),
     "tedaudit.studies.calibrate.result": ("Answer", "Calibrated", "EpsilonForTarget"),
     "tedaudit.studies.frontier.result": ("Frontier",),

@@ -12,27 +12,27 @@ from typing import Any
 from tedaudit.corpora.files import Given, assemble
 from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
-from tedaudit.execution.confirmation import confirm_losses
-from tedaudit.execution.engines import Announce
-from tedaudit.execution.opening import Wanted, open_engine
-from tedaudit.execution.runner import Part, Progress, Started, executed
-from tedaudit.execution.schedule import count_steps, open_schedules
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.values import Corpus, Mechanism, Rewrite
-from tedaudit.preparing.own_folder import own_folder
-from tedaudit.preparing.preparation import choose_attacks, prepare
-from tedaudit.releasing.release import Order, choose_epsilon, release
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.loss_figures import write_loss_figures
 from tedaudit.reports.result import Result
 from tedaudit.results.comparison import MARGIN, Compared, DifferenceScale, compare_runs
+from tedaudit.results.confirmed_losses import confirm_losses
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.lineups import Axis
 from tedaudit.results.reading import read_result
-from tedaudit.spec.model import AuditSpec, parse_spec
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.looks import earlier_looks, find_look, note_look
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.engines import Announce
+from tedaudit.runs.looks import earlier_looks, find_look, note_look
+from tedaudit.runs.opening import Wanted, open_engine
+from tedaudit.runs.own_folder import own_folder
+from tedaudit.runs.preparation import choose_attacks, prepare
+from tedaudit.runs.release import Order, choose_epsilon, release
+from tedaudit.runs.runner import Part, Progress, Started, executed
+from tedaudit.runs.schedule import count_steps, open_schedules
+from tedaudit.runs.spec.model import AuditSpec, parse_spec
 
 AnyMechanism = str | Mechanism | Callable[..., Any] | Mapping[str, Any]
 _PLAN_SETTINGS = ("k", "lambda_", "strategy", "top", "estimator", "author", "texts", "knows", "releases")

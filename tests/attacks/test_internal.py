@@ -13,8 +13,8 @@ from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plugins.values import Card, Claim, Observation, Rewrite
+from tedaudit.runs.spec.model import parse_spec
 from tedaudit.seeding import normals
-from tedaudit.spec.model import parse_spec
 from tedaudit.testing import check_attack
 
 PLACES = {"here": (0.0, 0.0, 3.0), "there": (3.0, 4.0, 3.0), "far away": (30.0, -7.0, 1.0)}

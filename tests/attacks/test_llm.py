@@ -12,8 +12,8 @@ from tedaudit.errors import ModelError, SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plugins.values import Observation, Rewrite
 from tedaudit.results.reading import read_result
-from tedaudit.spec.model import parse_spec
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.spec.model import parse_spec
 from tedaudit.testing import check_attack
 
 CANDIDATES = ("the doctor called", "my sister bought a bicycle", "nobody paid")

@@ -12,7 +12,7 @@ from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plugins.batches import Observations, OwnRewrites, Rewrites
 from tedaudit.plugins.values import Observation, Rewrite
-from tedaudit.preparing.preparation import prepare
+from tedaudit.runs.preparation import prepare
 from tedaudit.testing import check_attack
 
 TEXTS = [f"{text} {'very ' * (i % 7)}soon" for i, text in enumerate(sentences(100))]

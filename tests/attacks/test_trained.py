@@ -11,8 +11,8 @@ from tedaudit.attacks.trained import Trained
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plugins.values import Card, Rewrite
-from tedaudit.preparing.preparation import prepare
-from tedaudit.spec.model import parse_spec
+from tedaudit.runs.preparation import prepare
+from tedaudit.runs.spec.model import parse_spec
 from tedaudit.testing import check_attack
 
 KEYS: set[int] = set()

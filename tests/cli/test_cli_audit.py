@@ -15,7 +15,7 @@ import pytest
 import tedaudit
 from command_line import IDENTITY, PLUGIN, SMALL, TEXTS, call, contents, process
 from helpers import strict, summary
-from tedaudit.spec.model import AuditSpec, parse_spec
+from tedaudit.runs.spec.model import AuditSpec, parse_spec
 
 
 def test_flags_a_file_and_python_give_the_same_result(command, here):

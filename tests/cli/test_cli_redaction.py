@@ -10,8 +10,8 @@ import tedaudit
 from command_line import call
 from helpers import sentences
 from tedaudit.api import load_run, report
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.file_list import SHOWN
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.file_list import SHOWN
 from tedaudit.utility.study import run_study
 from tedaudit.utility.study_folder import write_study
 from tiny_study import make_study

@@ -21,9 +21,9 @@ from tedaudit.cli.console import (
 from tedaudit.estimators import baseline, reduced_form
 from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.values import Card, Rewrite
-from tedaudit.releasing.replay import Replayed
 from tedaudit.results.findings import AuditResult
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.studies.replay import Replayed
 
 NASTY = [
     "[bold]x[/bold]",

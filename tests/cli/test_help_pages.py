@@ -9,7 +9,7 @@ import typer
 import tedaudit
 from command_line import call
 from tedaudit.cli import app
-from tedaudit.spec.example import EXAMPLE
+from tedaudit.runs.spec.example import EXAMPLE
 
 
 def list_commands():

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from command_line import SMALL, TEXTS, contents, process
-from tedaudit.spec.example import EXAMPLE
-from tedaudit.store.checksums import seal_json
+from tedaudit.runs.checksums import seal_json
+from tedaudit.runs.spec.example import EXAMPLE
 
 TELLTALE = """\
 from pathlib import Path

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tedaudit.corpora._check import MOST_LINES, check_files, count_authors, count_texts, is_garbled
 from tedaudit.corpora.files import Files
 from tedaudit.errors import TedauditError
-from tedaudit.preparing.preparation import load_texts
-from tedaudit.spec.model import PluginSpec
+from tedaudit.runs.preparation import load_texts
+from tedaudit.runs.spec.model import PluginSpec
 from world_texts import BIDI, LANGUAGES, ODD, write_texts
 
 FORMATS = ("csv", "tsv", "jsonl", "ndjson", "parquet", "txt")

@@ -34,8 +34,8 @@ from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.bound import success_from_epsilon
 from tedaudit.estimators.paired import PairedCounts, trials_within
 from tedaudit.plugins.registry import find, names, parameters, variants
-from tedaudit.spec.example import EXAMPLE
-from tedaudit.spec.model import parse_spec
+from tedaudit.runs.spec.example import EXAMPLE
+from tedaudit.runs.spec.model import parse_spec
 
 PAGES = list_pages()
 COMMANDS = [command for page in PAGES for command in read_commands(page)]

@@ -22,7 +22,7 @@ from tedaudit.estimators import (
 )
 from tedaudit.estimators.sequential import confidence_sequence
 from tedaudit.plugins.values import Plan
-from tedaudit.preparing.preparation import prepare
+from tedaudit.runs.preparation import prepare
 
 NAMES = estimator_names()
 

@@ -8,7 +8,7 @@ from tedaudit.api import load_run
 from tedaudit.experiments.convention import convert_units
 from tedaudit.experiments.definition import Experiment, Workspace
 from tedaudit.plugins.values import Card, Claim, Rewrite
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tedaudit.experiments.probe_inputs import choose_texts, cosines, options_of,
 from tedaudit.experiments.probe_rewrites import _describe_pieces
 from tedaudit.experiments.reproduction import MAKERS, write_outcome
 from tedaudit.plugins.registry import build
-from tedaudit.spec.model import MechanismSpec
+from tedaudit.runs.spec.model import MechanismSpec
 from tiny_models import one_thread, save_bart, save_gpt2
 
 NAMES = ("tab-examples", "tab-variance", "tab-tokenization", "fig-snr", "fig-first-token")

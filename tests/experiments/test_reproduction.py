@@ -15,7 +15,7 @@ from tedaudit.mechanisms.dp_mlm import DPMLM
 from tedaudit.models.catalogue import ENTRIES
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.reports.section import Column, Section, Table
-from tedaudit.spec.model import MechanismSpec
+from tedaudit.runs.spec.model import MechanismSpec
 
 pytest.importorskip("tedaudit_zoo")
 pytest.importorskip("transformers")

@@ -18,11 +18,11 @@ from fuzz.mutations import Tally, flip, try_case, working_in
 from fuzz.specs import TEXTS
 from tedaudit.api import load_run, report, run
 from tedaudit.errors import TedauditError
-from tedaudit.releasing.replay import replay
 from tedaudit.reports.cards import calibration_cards
 from tedaudit.results.certain_losses import write_certain
-from tedaudit.store.checking import find_damage
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.checking import find_damage
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.studies.replay import replay
 
 SPEC: dict[str, Any] = {
     "corpus": {"name": "files", "path": "texts.txt"}, "epsilons": [4], "attacks": ["lexical", "likelihood"],

@@ -22,7 +22,7 @@ from fuzz.mutations import JSON, NAMES, Tally, flip, spoil, try_case, working_in
 from tedaudit.api import load_corpus, run
 from tedaudit.corpora.files import Given
 from tedaudit.mechanisms.recorded import Recorded
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 LINES = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat") for did in ("lost", "sold")
          for what in ("ring", "boat", "lamp")]  # fmt: skip

@@ -14,10 +14,10 @@ from fuzz.command import main
 from fuzz.mutations import JSON, NAMES, Tally, flip, replace_in_tree, try_case, working_in
 from fuzz.specs import TEXTS
 from tedaudit.api import load_run, report, run
-from tedaudit.releasing.replay import replay
 from tedaudit.reports.cards import calibration_cards
-from tedaudit.store.checksums import seal_json
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.checksums import seal_json
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.studies.replay import replay
 
 SPEC: dict[str, Any] = {
     "corpus": {"name": "files", "path": "texts.txt"}, "epsilons": [1, 4], "attacks": ["lexical"], "trials":

@@ -104,7 +104,7 @@ def test_numbers_that_changed_in_silence_are_noticed(monkeypatch):
         return "swap"
 
     monkeypatch.setattr(fuzz.runs, "_mutate", replace_a_table)
-    monkeypatch.setattr("tedaudit.store.files._check_identity", lambda *_: None)
+    monkeypatch.setattr("tedaudit.runs.files._check_identity", lambda *_: None)
     assert "other numbers were shown" in str(fuzz_runs(1, 0))
 
 

@@ -6,7 +6,7 @@ ranks, usable and failed guesses. Scores and latents are left out: their last di
 
 import polars as pl
 
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 HEADINGS = {
     "plans": ("plan", "row", "candidates", "secret", "source", "replicate"),

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.execution.confirmation import _make_exact
 from tedaudit.mechanisms import dp_pivot
 from tedaudit.mechanisms.dp_pivot import DPPivot
 from tedaudit.mechanisms.dp_prompt import DPPrompt
 from tedaudit.mechanisms.sampler import Sampler
 from tedaudit.plugins.values import Draw
+from tedaudit.results.confirmed_losses import _make_exact
 from tedaudit.seeding import derive
 from tedaudit.testing import check_mechanism
 from tedaudit.testing.likelihood_check import PAIRS

@@ -35,7 +35,7 @@ from tedaudit.mechanisms._released_slots import to_slots
 from tedaudit.models.sampling.exponential import log_probabilities
 from tedaudit.plugins.registry import Reference, build, determinants
 from tedaudit.plugins.values import Draw
-from tedaudit.store.files import key_of
+from tedaudit.runs.files import key_of
 from tiny_models import one_thread, roberta_tokenizer, save_bart, save_roberta
 from tiny_nltk_data import STOP_WORDS, save_nltk_data
 

@@ -11,9 +11,9 @@ from tedaudit.corpora.files import Given
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
-from tedaudit.spec.flags import SMALL
-from tedaudit.spec.model import parse_spec
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.spec.flags import SMALL
+from tedaudit.runs.spec.model import parse_spec
 
 _UTILITY = Utility(
     [{"mechanism": "word-rr", "epsilon": float(e), "task": task, "score": 0.5 + e / 50, "spread": 0.01}

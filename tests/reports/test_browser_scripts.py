@@ -6,8 +6,8 @@ import pytest
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.reports.section import Column, Section, Table, store_section
-from tedaudit.spec.model import parse_spec
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.spec.model import parse_spec
 from world_texts import BIDI, write_texts
 
 LABEL = "إعادة كتابة"

@@ -13,8 +13,8 @@ from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError
 from tedaudit.reports.cards import FORMAT, calibration_cards, markdown, write_cards
 from tedaudit.results.reading import read_result
-from tedaudit.spec.model import parse_spec
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.spec.model import parse_spec
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
          for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip

@@ -11,7 +11,7 @@ from tedaudit.corpora.files import Given
 from tedaudit.plugins.values import Card, Guess
 from tedaudit.reports.example import BYTES, LONGEST, PER_TABLE, choose, rank_right, shorten_text
 from tedaudit.reports.redaction import safe_json
-from tedaudit.spec.model import parse_spec
+from tedaudit.runs.spec.model import parse_spec
 
 
 def test_the_worst_leaks_are_always_in_the_sample(made):

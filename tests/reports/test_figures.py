@@ -15,7 +15,7 @@ from tedaudit.reports.figures import epsilon_grid, figure, success_marks, write_
 from tedaudit.reports.writers.figures import labels_with_room, save_figure
 from tedaudit.results.findings import Finding
 from tedaudit.results.verdict import Decision, Verdict
-from tedaudit.spec.model import parse_spec
+from tedaudit.runs.spec.model import parse_spec
 
 figures = pytest.importorskip("matplotlib.figure")
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat") for did in ("lost", "sold")

@@ -17,7 +17,7 @@ from tedaudit.reports.first_screen import (
     mention_no_epsilon,
 )
 from tedaudit.results.losses import read_losses
-from tedaudit.store.looks import Look
+from tedaudit.runs.looks import Look
 
 TEXTS = sentences(40)
 

@@ -14,7 +14,7 @@ from tedaudit.reports.lead import describe_choice, tell_lead
 from tedaudit.reports.redaction import redact_result, rename_plans
 from tedaudit.reports.summary import find_strongest
 from tedaudit.results.family import Family
-from tedaudit.spec.model import parse_spec
+from tedaudit.runs.spec.model import parse_spec
 
 TEXTS = sentences(40)
 

@@ -19,8 +19,8 @@ from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.telling_audit import tell_claims, tell_plans
 from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
-from tedaudit.spec.model import parse_spec
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.spec.model import parse_spec
 
 
 def test_a_run_ends_with_a_page_that_holds_every_finding(made):

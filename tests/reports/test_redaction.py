@@ -19,7 +19,7 @@ from tedaudit.reports.redaction import (
 from tedaudit.reports.section import Column, Section, Table
 from tedaudit.results.certain_losses import CertainLoss
 from tedaudit.results.reading import read_result
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 
 @pytest.mark.parametrize("text", [NASTY, "<!--", "]]>", "&lt;", "\u2029", "\ud800", "\\u003c", ""])

@@ -16,9 +16,9 @@ from tedaudit.reports.telling_audit import tell_plans
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.reading import read_result
-from tedaudit.spec.model import parse_spec
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.looks import Look
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.looks import Look
+from tedaudit.runs.spec.model import parse_spec
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
          for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip

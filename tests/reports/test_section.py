@@ -16,7 +16,7 @@ from tedaudit.reports.section import (
     store_section,
     strip_sections,
 )
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 COLUMNS = (
     Column("mechanism", "label", 0), Column("task", "task"), Column("attacks", "labels"),

@@ -29,8 +29,8 @@ from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.measures import Measures
 from tedaudit.results.verdict import Decision, Verdict
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.looks import Look
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.looks import Look
 
 NASTY = [
     "a|b",

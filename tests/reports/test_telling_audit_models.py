@@ -15,7 +15,7 @@ from tedaudit.plugins.registry import Reference, build
 from tedaudit.reports.cards import calibration_cards, write_cards
 from tedaudit.reports.redaction import LEFT_OUT, redact_result
 from tedaudit.results.reading import read_result
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 PRIVATE = "patients of doctor who"  # stands in every path
 

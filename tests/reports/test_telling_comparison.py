@@ -24,7 +24,7 @@ from tedaudit.reports.telling_comparison import (
 )
 from tedaudit.reports.writers.terminal import fit_table, to_rich
 from tedaudit.results.comparison import Span, compare_runs
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 NASTY = "</script><script>alert(1)</script>"
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")

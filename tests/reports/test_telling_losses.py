@@ -12,7 +12,7 @@ from tedaudit.reports.page import chart_losses
 from tedaudit.reports.section import format_loss
 from tedaudit.reports.telling_losses import tell_losses
 from tedaudit.results.losses import read_losses
-from tedaudit.store.checksums import seal_json
+from tedaudit.runs.checksums import seal_json
 from tiny_models import one_thread, save_lstm, save_roberta
 
 

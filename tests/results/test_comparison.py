@@ -18,7 +18,7 @@ from tedaudit.estimators.paired import (
 )
 from tedaudit.plugins.nominal import NO_EPSILON
 from tedaudit.results.comparison import compare_runs
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 
 @pytest.fixture(scope="module")

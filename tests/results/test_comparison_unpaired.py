@@ -11,7 +11,7 @@ from tedaudit.errors import SpecError
 from tedaudit.estimators import clopper_pearson, confidence_sequence
 from tedaudit.estimators.paired import mcnemar, paired_epsilon_interval
 from tedaudit.results.comparison import compare_runs
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from tedaudit.estimators.likelihood_check import success_tails
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plugins.values import Card, Guess, Rewrite
 from tedaudit.results.run_notes import ERROR, note_contradictions
+from tedaudit.runs.directory import RunDirectory
 from tedaudit.seeding import uniforms
-from tedaudit.store.directory import RunDirectory
 
 WORDS = tuple(sorted({word for text in sentences(40) for word in text.split()}))[:12]
 TRIALS = 3000

@@ -14,7 +14,7 @@ from tedaudit.estimators.abstaining import count_parts, find_sizes
 from tedaudit.plugins.values import Claim
 from tedaudit.results.family import Family, judge_gate
 from tedaudit.results.row import Row
-from tedaudit.store.looks import Look
+from tedaudit.runs.looks import Look
 
 ALPHA, ERROR = 0.01, 0.005
 REDUCED, BASELINE = find_estimator("reduced"), find_estimator("baseline")

@@ -6,7 +6,7 @@ import pytest
 import tedaudit
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.results.losses import BEYOND, find_parts, read_losses
-from tedaudit.store.guesses import GuessTable
+from tedaudit.runs.guesses import GuessTable
 from tedaudit.text.words import classify_pieces
 
 WORDS = ("paris", "7", "the", "walk", "river", "stone")

@@ -15,8 +15,8 @@ from tedaudit.results.findings import AuditResult, Finding, post_processing
 from tedaudit.results.measures import Measures, mean_posterior
 from tedaudit.results.reading import read_result
 from tedaudit.results.verdict import Decision, Verdict
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.looks import Look
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.looks import Look
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat") for did in ("lost", "sold")
          for what in ("ring", "boat", "lamp")]  # fmt: skip

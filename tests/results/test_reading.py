@@ -11,7 +11,7 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import baseline, reduced_form
 from tedaudit.plugins.values import Claim
 from tedaudit.results.reading import read_result
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 # --- findings
 

@@ -9,10 +9,10 @@ from scipy.stats import binom
 from helpers import NEVER, Promising, SharedWords, Stop, audited, make_spec, stopped
 from tedaudit.api import run
 from tedaudit.estimators import baseline, reduced_form, sequential
-from tedaudit.execution.engines import SerialEngine
 from tedaudit.plugins.values import Callee, Guess, Plan
 from tedaudit.results.reading import read_result
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.engines import SerialEngine
 from tedaudit.trials.candidates import Sampling
 from tedaudit.trials.judge import judge, tie_keys
 from tedaudit.trials.plan import make_plan

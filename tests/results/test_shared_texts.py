@@ -18,11 +18,11 @@ from helpers import make_spec, sentences, tables, within
 from judging_server import running
 from tedaudit.api import load_run, run
 from tedaudit.errors import TedauditError
-from tedaudit.preparing.preparation import restore_audit
-from tedaudit.releasing.replay import replay
 from tedaudit.results.losses import read_losses
-from tedaudit.store.checking import find_damage, list_missing
+from tedaudit.runs.checking import find_damage, list_missing
+from tedaudit.runs.preparation import restore_audit
 from tedaudit.studies.fresh import Study
+from tedaudit.studies.replay import replay
 from tedaudit.studies.worst_pairs import find_worst_pairs
 
 SHARED = sentences(30)

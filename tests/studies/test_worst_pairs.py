@@ -14,7 +14,7 @@ from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.cards import calibration_cards
 from tedaudit.reports.summary import headlines
 from tedaudit.reports.telling_audit import tell_claims
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 from tedaudit.studies.fresh import Study, read_pilot
 from tedaudit.studies.worst_pairs import find_worst_pairs, pick_pairs
 

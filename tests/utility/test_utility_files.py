@@ -11,8 +11,8 @@ from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.reading import read_result
-from tedaudit.spec.model import parse_spec
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.spec.model import parse_spec
 from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption
 from tedaudit.utility.study_folder import check_run, markdown, write_study
 from tedaudit.utility.telling import figure, tell

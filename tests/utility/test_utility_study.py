@@ -7,8 +7,8 @@ import pytest
 from helpers import Failing, Recording, given, sentences, snapshot
 from tedaudit import load_corpus
 from tedaudit.errors import RunDirectoryError, SpecError
+from tedaudit.runs.checksums import seal_json
 from tedaudit.seeding import derive
-from tedaudit.store.checksums import seal_json
 from tedaudit.utility.results import compare_scores
 from tedaudit.utility.study import run_study
 from tedaudit.utility.telling import describe_changes, tabulate_changes

@@ -15,7 +15,7 @@ from tedaudit.errors import SpecError, join_names
 
 if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult
-    from tedaudit.spec.model import AuditSpec
+    from tedaudit.runs.spec.model import AuditSpec
 
 _ATTACKS = ("lexical", "text-likelihood")  # of a run that names none, as far as they fit
 
@@ -111,9 +111,9 @@ def run(
     """
     from tedaudit import api
     from tedaudit.cli.console import mention_charts, progress_bar, say_redacted, show_defaults, show_result
-    from tedaudit.preparing.own_folder import own_folder
     from tedaudit.results.exposure import list_exposures
-    from tedaudit.spec.zoo_defaults import list_defaults
+    from tedaudit.runs.own_folder import own_folder
+    from tedaudit.runs.spec.zoo_defaults import list_defaults
 
     check_gates("run", fail_on, fail_above)
     flags: dict[str, Any] = {
@@ -166,9 +166,9 @@ def _make_spec(
     path: Path | None, flags: Mapping[str, Any], assign: Sequence[str] | None, *, loss: bool
 ) -> "AuditSpec":
     """Return the audit of a file, or the embedded one, with what flags say."""
-    from tedaudit.preparing.preparation import choose_attacks
-    from tedaudit.spec.flags import embedded_audit, merge_flags, parse_k
-    from tedaudit.spec.model import parse_spec, read_spec
+    from tedaudit.runs.preparation import choose_attacks
+    from tedaudit.runs.spec.flags import embedded_audit, merge_flags, parse_k
+    from tedaudit.runs.spec.model import parse_spec, read_spec
 
     base = read_spec(path) if path else {} if flags["mechanism"] else embedded_audit()
     given = {**flags, "k": None if flags["k"] is None else parse_k(flags["k"])}
@@ -178,7 +178,7 @@ def _make_spec(
 
 def _name_embedded(path: Path | None, flags: Mapping[str, Any]) -> str:
     """Return how the folder of the embedded audit is called, unless a flag names one; "" for other audits."""
-    from tedaudit.spec.flags import embedded_audit
+    from tedaudit.runs.spec.flags import embedded_audit
 
     is_other = path is not None or flags["mechanism"] or flags["name"] or flags["out"]
     return "" if is_other else str(embedded_audit()["name"])
@@ -195,8 +195,8 @@ def do_part(settings: "AuditSpec", text: str, base: str, *, quiet: bool) -> None
     """Do one part of the steps of a run, and say what is left."""
     from tedaudit import api
     from tedaudit.cli.console import progress_bar
-    from tedaudit.execution.runner import Part
-    from tedaudit.preparing.own_folder import own_folder
+    from tedaudit.runs.own_folder import own_folder
+    from tedaudit.runs.runner import Part
 
     part = Part.parse(text)
     announce = (lambda _: None) if quiet else api.tell
@@ -217,8 +217,8 @@ def init(
     ] = False,
 ) -> None:
     """Write a spec to start from."""
-    from tedaudit.spec.example import EXAMPLE
-    from tedaudit.spec.model import AuditSpec
+    from tedaudit.runs.spec.example import EXAMPLE
+    from tedaudit.runs.spec.model import AuditSpec
 
     if schema:
         print_json(AuditSpec.model_json_schema(by_alias=True))
@@ -258,7 +258,7 @@ def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
     from tedaudit.forecast.forecast import plan_audit
     from tedaudit.forecast.telling import describe_forecast
     from tedaudit.forecast.work import Beyond
-    from tedaudit.preparing.own_folder import foresee_folder
+    from tedaudit.runs.own_folder import foresee_folder
 
     forecast = plan_audit(
         foresee_folder(spec, wishes.base), ceiling=wishes.ceiling, success=wishes.success,

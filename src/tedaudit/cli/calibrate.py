@@ -11,7 +11,7 @@ from tedaudit.cli.options import ADVERSARY, OUTPUT, STATISTICS, complete_attack,
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
-    from tedaudit.spec.model import AuditSpec
+    from tedaudit.runs.spec.model import AuditSpec
     from tedaudit.studies.calibrate.result import Calibrated
 
 
@@ -104,9 +104,9 @@ def calibrate(
 def make_spec(file: Path | None, flags: dict[str, Any], assign: Sequence[str] | None, by: str) -> "AuditSpec":
     """Return the audit behind a calibration: no epsilons, and the attacks that fit if none is named."""
     from tedaudit.api import DEFAULT_ATTACKS
-    from tedaudit.preparing.preparation import choose_attacks
-    from tedaudit.spec.flags import merge_flags, parse_k
-    from tedaudit.spec.model import parse_spec, read_spec
+    from tedaudit.runs.preparation import choose_attacks
+    from tedaudit.runs.spec.flags import merge_flags, parse_k
+    from tedaudit.runs.spec.model import parse_spec, read_spec
     from tedaudit.studies.calibrate.calibrator import NAME, TRIALS
 
     base = read_spec(file) if file is not None else {}
@@ -132,7 +132,7 @@ def run_calibration(
 ) -> "Calibrated":
     """Calibrate with a bar, and say which models are used because no other is named."""
     from tedaudit.cli.console import progress_bar, show_defaults
-    from tedaudit.spec.zoo_defaults import list_defaults
+    from tedaudit.runs.spec.zoo_defaults import list_defaults
     from tedaudit.studies.calibrate.calibrator import run_calibration as calibrate_spec
 
     if not quiet:
@@ -145,8 +145,8 @@ def run_calibration(
 def _say_state(folder: Path) -> None:
     """Say on standard error what the run of a calibration lacks, and whether it is redacted."""
     from tedaudit.cli.console import say_redacted, say_unfinished
-    from tedaudit.store.directory import RunDirectory
-    from tedaudit.store.missing import find_missing
+    from tedaudit.runs.directory import RunDirectory
+    from tedaudit.runs.missing import find_missing
 
     run = RunDirectory(folder)
     if run.exists():  # not if no target is in reach, so that nothing was searched
@@ -164,7 +164,7 @@ def _foresee(
 ) -> bool:
     """Say what a calibration takes before it is begun; return whether that is all that was asked for."""
     from tedaudit.cli.console import show_section
-    from tedaudit.store.directory import RunDirectory
+    from tedaudit.runs.directory import RunDirectory
     from tedaudit.studies.calibrate.forecast import foresee_calibration
 
     if dry_run or not (quiet or RunDirectory(settings.folder).exists()):
@@ -233,7 +233,7 @@ def frontier(
     """
     from tedaudit.cli.console import console, progress_bar, show_defaults, show_section
     from tedaudit.reports.writers.figures import figures_missing
-    from tedaudit.spec.zoo_defaults import list_defaults
+    from tedaudit.runs.spec.zoo_defaults import list_defaults
     from tedaudit.studies.frontier.runner import NAME, check_labels, run_frontier
     from tedaudit.studies.frontier.telling import tell
 

@@ -17,7 +17,6 @@ from rich.text import Text
 from tedaudit.cli.options import TableKind
 from tedaudit.errors import join_names
 from tedaudit.estimators import Bound
-from tedaudit.execution.runner import Progress
 from tedaudit.plugins.extras import install, missing_extras
 from tedaudit.plugins.registry import variants
 from tedaudit.plugins.settings import list_settings
@@ -36,9 +35,10 @@ from tedaudit.results.comparison import Compared
 from tedaudit.results.disagreement import Disagreement
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
-from tedaudit.spec.zoo_defaults import KnownModel
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.missing import Missing, describe_missing
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.missing import Missing, describe_missing
+from tedaudit.runs.runner import Progress
+from tedaudit.runs.spec.zoo_defaults import KnownModel
 from tedaudit.utility.results import UtilityResult
 from tedaudit.utility.telling import tell as tell_utility
 

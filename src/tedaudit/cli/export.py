@@ -108,7 +108,7 @@ def _write_run(run_directory: Path, wanted: "Export", out: Path | None, *, force
     from tedaudit.reports.export.frames import frame_losses
     from tedaudit.reports.export.writing import make_export
     from tedaudit.results.gates import any_failed, judge_gates
-    from tedaudit.store.exported import check_target, write_exported
+    from tedaudit.runs.exported import check_target, write_exported
 
     if out is not None:
         check_target(out, [run_directory], force=force)
@@ -129,7 +129,7 @@ def _write_run(run_directory: Path, wanted: "Export", out: Path | None, *, force
 
 def _is_redacted(run_directory: Path, *, texts: bool) -> bool:
     """Return whether a run is redacted, and say that the file will be; refuse to write its texts then."""
-    from tedaudit.store.directory import RunDirectory
+    from tedaudit.runs.directory import RunDirectory
 
     if not RunDirectory(run_directory).files.is_redacted:
         return False

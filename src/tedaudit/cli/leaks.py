@@ -118,7 +118,7 @@ def _find_in_run(
     from tedaudit import api
     from tedaudit.cli.console import say_redacted, say_unfinished
     from tedaudit.reports.section import store_section
-    from tedaudit.spec.code_names import list_code
+    from tedaudit.runs.spec.code_names import list_code
     from tedaudit.trust.leaks.run_leaks import NAME, find_run_leaks, lint_run
     from tedaudit.trust.leaks.telling import tell_run
 
@@ -137,7 +137,7 @@ def _find_in_run(
 
 def name_mechanism(command: str, name: str, assignments: list[str] | None) -> dict[str, Any] | str:
     """Return a mechanism with the fields that flags give it."""
-    from tedaudit.spec.flags import assign_fields
+    from tedaudit.runs.spec.flags import assign_fields
 
     if not name:
         other = ", or a run directory" if command == "leaks" else ""

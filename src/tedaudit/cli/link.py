@@ -103,7 +103,7 @@ def link(
 ) -> None:
     """Link rewrites to their originals: which records can be found, how surely, and what can be inferred."""
     from tedaudit.cli.console import progress_bar
-    from tedaudit.spec.flags import assign_fields
+    from tedaudit.runs.spec.flags import assign_fields
     from tedaudit.studies.link.inference import LLM
     from tedaudit.studies.link.linker import default_attacks
     from tedaudit.studies.link.linker import link as link_release
@@ -138,7 +138,7 @@ def _name(pairs: str) -> str:
 def _write_more(result: "LinkResult", folder: Path, *, committee: bool, ids: int, texts: bool) -> list[str]:
     """Write the document, and the texts if asked for; return what there is, with a word on each."""
     from tedaudit.reports.writers.html import write_document
-    from tedaudit.store.files import write_atomically
+    from tedaudit.runs.files import write_atomically
     from tedaudit.studies.link.study_folder import DOCUMENT, FIGURES, RECORDS, REPORT, write_records
     from tedaudit.studies.link.telling import redact_names, tell_committee
 

@@ -27,7 +27,7 @@ def list_plugins(
     from tedaudit.plugins.extras import missing_extras
     from tedaudit.plugins.registry import names, parameters, variants
     from tedaudit.plugins.settings import list_settings
-    from tedaudit.spec.zoo_defaults import list_models
+    from tedaudit.runs.spec.zoo_defaults import list_models
 
     if name and kind not in _KIND:
         raise SpecError(f"`tedaudit ls {kind}` takes no name; {join_names(_KIND)} have settings to show.")

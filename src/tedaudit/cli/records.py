@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tedaudit.reports.section import Section
     from tedaudit.results.findings import AuditResult
     from tedaudit.results.worst_pairs import WorstPairs
-    from tedaudit.spec.model import AuditSpec
+    from tedaudit.runs.spec.model import AuditSpec
     from tedaudit.studies.records import Record
 
 
@@ -62,7 +62,7 @@ def records(
     from tedaudit import api
     from tedaudit.cli.console import say_redacted, say_unfinished, show_section
     from tedaudit.reports.section import store_section
-    from tedaudit.store.exported import check_target, write_exported
+    from tedaudit.runs.exported import check_target, write_exported
     from tedaudit.studies.record_losses import find_record_losses
     from tedaudit.studies.telling import describe_record_losses
 
@@ -109,10 +109,10 @@ def _try_records(
     """Return the section of records on fresh trials, the same for JSON, and the records that were tried."""
     from tedaudit import api
     from tedaudit.cli.console import progress_bar
-    from tedaudit.execution.opening import open_engine
-    from tedaudit.preparing.preparation import restore_audit
-    from tedaudit.spec.code_names import list_code
-    from tedaudit.spec.flags import merge_engine
+    from tedaudit.runs.opening import open_engine
+    from tedaudit.runs.preparation import restore_audit
+    from tedaudit.runs.spec.code_names import list_code
+    from tedaudit.runs.spec.flags import merge_engine
     from tedaudit.studies.fresh import Study, choose_targets
     from tedaudit.studies.records import find_records, rank_evidence
     from tedaudit.studies.telling import describe_evidence, describe_records
@@ -209,9 +209,9 @@ def loss(
     """
     from tedaudit import api
     from tedaudit.cli.console import progress_bar, say_redacted, say_unfinished
-    from tedaudit.preparing.own_folder import own_folder
     from tedaudit.results.losses import read_losses
-    from tedaudit.spec.flags import merge_engine
+    from tedaudit.runs.own_folder import own_folder
+    from tedaudit.runs.spec.flags import merge_engine
 
     if (run_directory is None) == (not mechanism):
         raise SpecError("Name a run directory, or a mechanism with -m: the losses of one of them are told.")
@@ -272,16 +272,16 @@ def _read(result: "AuditResult") -> Any:
 
 
 def _make_spec(flags: dict[str, Any], assign: list[str] | None) -> "AuditSpec":
-    from tedaudit.spec.flags import merge_flags
-    from tedaudit.spec.model import parse_spec
+    from tedaudit.runs.spec.flags import merge_flags
+    from tedaudit.runs.spec.model import parse_spec
 
     return parse_spec(merge_flags({"attacks": [_ATTACK]}, flags, assign or []))
 
 
 def _restore(result: "AuditResult", *, yes: bool) -> "AuditSpec":
     """Return the audit of a finished run with the attack that knows the mechanism beside its own."""
-    from tedaudit.preparing.preparation import restore_audit
-    from tedaudit.spec.code_names import list_code
+    from tedaudit.runs.preparation import restore_audit
+    from tedaudit.runs.spec.code_names import list_code
 
     if not result.finished:
         raise SpecError("The run is not finished: run the same command again, then ask for its losses.")
@@ -292,7 +292,7 @@ def _restore(result: "AuditResult", *, yes: bool) -> "AuditSpec":
 
 def add_likelihood(spec: "AuditSpec") -> "AuditSpec":
     """Return an audit that has the attack that knows the mechanism, beside its own."""
-    from tedaudit.spec.model import PluginSpec
+    from tedaudit.runs.spec.model import PluginSpec
 
     if all(plan.k != 2 for plan in spec.plans):
         raise SpecError("Losses need a plan with two candidates; run it with --k 2.")

@@ -50,7 +50,7 @@ def reproduce(
     from tedaudit.experiments.cost import tabulate_plan
     from tedaudit.experiments.definition import Workspace, load
     from tedaudit.experiments.reproduction import reproduce as reproduced
-    from tedaudit.spec.flags import merge_engine, parse_corpus
+    from tedaudit.runs.spec.flags import merge_engine, parse_corpus
 
     flags = {"engine": engine, "workers": workers, "address": address, "resource": resource}
     chosen = merge_engine(None, flags) or None

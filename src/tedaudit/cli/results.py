@@ -31,7 +31,7 @@ from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError, join_names
 
 if TYPE_CHECKING:
-    from tedaudit.store.directory import RunDirectory
+    from tedaudit.runs.directory import RunDirectory
 
 
 def estimate(
@@ -156,10 +156,10 @@ def replay(
     that code runs on this machine: it is asked for first, and --yes answers. Trust whoever made the run.
     """
     from tedaudit.cli.console import say_unfinished, show_replay
-    from tedaudit.releasing.replay import replay as replay_trial
-    from tedaudit.spec.code_names import list_code
-    from tedaudit.store.directory import RunDirectory
-    from tedaudit.store.missing import find_missing
+    from tedaudit.runs.directory import RunDirectory
+    from tedaudit.runs.missing import find_missing
+    from tedaudit.runs.spec.code_names import list_code
+    from tedaudit.studies.replay import replay as replay_trial
 
     only = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon, "attack": attack}
     run = RunDirectory(run_directory)
@@ -212,8 +212,8 @@ def report(
 def _check_files(run_directory: Path, *, given: bool, as_json: bool) -> None:
     """Print which files of a run do not fit, and what is not there; exit with 2 if there is any."""
     from tedaudit.errors import escape_control
-    from tedaudit.store.checking import find_damage, list_missing
-    from tedaudit.store.directory import RunDirectory
+    from tedaudit.runs.checking import find_damage, list_missing
+    from tedaudit.runs.directory import RunDirectory
 
     if given:
         raise SpecError("--check writes nothing: leave out --redact and --full.")
@@ -306,7 +306,7 @@ def compare(
     from tedaudit.cli.console import mention_charts, say_unfinished, show_comparison, show_examples
     from tedaudit.results.comparison import MARGIN
     from tedaudit.results.disagreement import disagreements
-    from tedaudit.store.exported import check_target
+    from tedaudit.runs.exported import check_target
 
     check_outcomes("compare", fail_on, COMPARED)
     _check_release(runs, by, against, fail_on)

@@ -57,7 +57,7 @@ def rewrite(
     """Rewrite texts for release, with secret noise from the system's entropy."""
     from tedaudit.cli.console import progress_bar
     from tedaudit.plugins.registry import Reference, build
-    from tedaudit.releasing.release import (
+    from tedaudit.runs.release import (
         Order,
         Stream,
         choose_epsilon,
@@ -67,7 +67,7 @@ def rewrite(
         stream_lines,
         write_released,
     )
-    from tedaudit.spec.flags import assign_fields
+    from tedaudit.runs.spec.flags import assign_fields
 
     if not mechanism:
         raise SpecError("`rewrite` needs a mechanism: --mechanism NAME (`tedaudit ls mechanisms`).")

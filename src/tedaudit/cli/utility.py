@@ -75,9 +75,9 @@ def utility(
     A name py:package.module:name runs that code; for one that comes from --run it is asked first.
     """
     from tedaudit.cli.console import progress_bar, say_redacted, say_unfinished, show_defaults, show_utility
-    from tedaudit.spec.code_names import list_code
-    from tedaudit.spec.flags import merge_flags
-    from tedaudit.store.missing import find_missing
+    from tedaudit.runs.missing import find_missing
+    from tedaudit.runs.spec.code_names import list_code
+    from tedaudit.runs.spec.flags import merge_flags
     from tedaudit.utility.settings import parse_utility
     from tedaudit.utility.study import run_study
     from tedaudit.utility.study_folder import check_run, write_study
@@ -124,7 +124,7 @@ def _choose_base(
     spec: Path | None, audit: dict[str, Any] | None, run: Path | None, *, is_named: bool
 ) -> dict[str, Any]:
     """Return the settings that flags override, the corpus if it `is_named`: of a file, an audit, or none."""
-    from tedaudit.spec.model import read_spec
+    from tedaudit.runs.spec.model import read_spec
 
     if spec is not None:
         return read_spec(spec)
@@ -141,7 +141,7 @@ def _choose_base(
 def _list_defaults(settings: Any) -> dict[str, str]:
     """Return the models used from the zoo because nothing else is named."""
     from tedaudit.models.zoo import is_default
-    from tedaudit.spec.zoo_defaults import plugin_defaults
+    from tedaudit.runs.spec.zoo_defaults import plugin_defaults
 
     taken = plugin_defaults([("mechanism", mechanism) for mechanism in settings.mechanisms])
     if is_default() and "classifier" not in settings.model_fields_set:

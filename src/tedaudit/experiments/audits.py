@@ -24,8 +24,8 @@ from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.results.disagreement import disagreements
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 from tedaudit.results.losses import read_losses
+from tedaudit.runs.directory import RunDirectory
 from tedaudit.seeding import derive
-from tedaudit.store.directory import RunDirectory
 from tedaudit.trials.candidates import Sampling, candidate_sets
 from tedaudit.trials.pool import Pool
 

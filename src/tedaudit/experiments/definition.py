@@ -19,12 +19,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tedaudit import api
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.execution.opening import Wanted
-from tedaudit.execution.runner import Progress
 from tedaudit.reports.section import Section
 from tedaudit.results.findings import AuditResult
-from tedaudit.spec.flags import assign_plugin_field
-from tedaudit.spec.model import AuditSpec, parse_spec
+from tedaudit.runs.opening import Wanted
+from tedaudit.runs.runner import Progress
+from tedaudit.runs.spec.flags import assign_plugin_field
+from tedaudit.runs.spec.model import AuditSpec, parse_spec
 
 Scale = Literal["full", "real", "zoo", "smoke"]
 Kind = Literal[

@@ -11,10 +11,10 @@ from tedaudit.experiments.definition import Experiment
 from tedaudit.models.encoders.sentence import load_encoder
 from tedaudit.plugins.registry import build
 from tedaudit.plugins.values import Corpus, Draw, Rewrite
-from tedaudit.preparing.preparation import epsilons_of
 from tedaudit.reports.writers.figures import mark_epsilons
+from tedaudit.runs.preparation import epsilons_of
+from tedaudit.runs.spec.model import MechanismSpec, PluginSpec, distinct_titles
 from tedaudit.seeding import derive, uniforms
-from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles
 
 Spec = TypeVar("Spec", bound=PluginSpec)
 

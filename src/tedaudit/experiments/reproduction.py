@@ -23,9 +23,9 @@ from tedaudit.plugins.registry import Kind, build, variants
 from tedaudit.reports.section import Cell, Section
 from tedaudit.reports.writers.figures import figures_missing, save_figure
 from tedaudit.reports.writers.markdown import markdown_list, write_section
-from tedaudit.spec.model import PluginSpec
-from tedaudit.store.exported import check_target, write_exported
-from tedaudit.store.files import make_folders
+from tedaudit.runs.exported import check_target, write_exported
+from tedaudit.runs.files import make_folders
+from tedaudit.runs.spec.model import PluginSpec
 from tedaudit.utility.results import caption
 from tedaudit.utility.settings import parse_utility
 from tedaudit.utility.study import run_study

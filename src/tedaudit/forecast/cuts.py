@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tedaudit.plugins.protocols import LimitsInput
 from tedaudit.plugins.registry import Reference, build
-from tedaudit.spec.flags import embedded_audit
+from tedaudit.runs.spec.flags import embedded_audit
 from tedaudit.text.characters import replace_surrogates
 from tedaudit.text.plain_data import PlainData
 

@@ -14,17 +14,17 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.estimators import Choices, epsilon_from_success, find_estimator
 from tedaudit.estimators.multiplicity import look_error
-from tedaudit.execution.schedule import open_schedules
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.values import Claim
-from tedaudit.preparing.jobs import Job
-from tedaudit.preparing.planner import Seen
-from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.results.family import Family
 from tedaudit.results.reading import read_result
 from tedaudit.results.row import Certain, Row
-from tedaudit.spec.model import ORIGINALS
-from tedaudit.store.looks import Look, earlier_looks, find_look
+from tedaudit.runs.jobs import Job
+from tedaudit.runs.looks import Look, earlier_looks, find_look
+from tedaudit.runs.planner import Seen
+from tedaudit.runs.preparation import PreparedAudit
+from tedaudit.runs.schedule import open_schedules
+from tedaudit.runs.spec.model import ORIGINALS
 from tedaudit.text.plain_data import PlainData
 
 _MOST = 100_000_000  # trials that an audit may have

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 from tedaudit.errors import SpecError
 from tedaudit.estimators import find_estimator
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
-from tedaudit.execution.schedule import Schedule, count_left, open_schedules
 from tedaudit.plugins.protocols import Prepares, Resamples, UsesModels
-from tedaudit.preparing.jobs import Job, PreparedAttack
-from tedaudit.preparing.preparation import PreparedAudit
+from tedaudit.runs.jobs import Job, PreparedAttack
+from tedaudit.runs.preparation import PreparedAudit
+from tedaudit.runs.schedule import Schedule, count_left, open_schedules
 from tedaudit.text.plain_data import PlainData
 
 _ENCODER = "encoder"  # a word in what a plug-in calls a model of this kind

@@ -30,9 +30,9 @@ from tedaudit.reports.summary import NO_FINDINGS, headlines
 from tedaudit.reports.telling_audit import plan_words, tell_models
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section, write_table
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.exported import check_target, write_exported
-from tedaudit.store.files import make_folders
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.exported import check_target, write_exported
+from tedaudit.runs.files import make_folders
 from tedaudit.trials.candidates import SAMPLING
 from tedaudit.version import __version__
 

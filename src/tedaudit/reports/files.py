@@ -18,7 +18,7 @@ from tedaudit.reports.writers.markdown import markdown_list, markdown_text, writ
 from tedaudit.results.exposure import list_exposures
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
-from tedaudit.store.files import make_parquet
+from tedaudit.runs.files import make_parquet
 
 
 def write_reports(result: AuditResult, *, utility: Utility | None = None, page: bool = True) -> AuditResult:

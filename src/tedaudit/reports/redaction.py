@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.store.missing import Missing
+from tedaudit.runs.missing import Missing
 from tedaudit.text.characters import UNSPACED_BLOCKS, replace_surrogates
 from tedaudit.trials.candidates import SAMPLING
 from tedaudit.trials.plan import name_plan

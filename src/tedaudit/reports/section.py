@@ -15,8 +15,8 @@ from typing import Any, Literal, cast, get_args
 from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.redaction import redact_label
 from tedaudit.reports.utility import PRIVATE, SCORE
-from tedaudit.store.checksums import parse_json
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.checksums import parse_json
+from tedaudit.runs.directory import RunDirectory
 
 Kind = Literal[
     "words", "label", "labels", "task", "text", "number", "figures", "count", "share", "bound", "loss", "p",

@@ -9,7 +9,7 @@ from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.values import Knows
 from tedaudit.results.findings import AuditResult, Finding, JudgedClaim
 from tedaudit.results.verdict import Verdict, count_decisions, explain_decision
-from tedaudit.spec.model import AuditSpec
+from tedaudit.runs.spec.model import AuditSpec
 
 NO_FINDINGS = "No block of guesses is complete: there is nothing to estimate from."
 """What is said of a run without a finding."""

@@ -13,8 +13,8 @@ from tedaudit.reports.telling_audit import plan_words
 from tedaudit.results.comparison import Agreement, Compared, Comparison, Span
 from tedaudit.results.findings import Finding
 from tedaudit.results.lineups import Axis, Side
-from tedaudit.store.exported import write_exported
-from tedaudit.store.files import make_folders
+from tedaudit.runs.exported import write_exported
+from tedaudit.runs.files import make_folders
 from tedaudit.version import __version__
 
 RIGHT = {"epsilon", "trials", "only first", "only second", "p", "tau", "mechanisms"}

@@ -10,7 +10,7 @@ from tedaudit.reports.telling_losses import format_epsilon
 from tedaudit.results.exposure import Exposure, ExposurePoint, read_exposures
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow
-from tedaudit.spec.model import ORIGINALS
+from tedaudit.runs.spec.model import ORIGINALS
 
 _COLUMNS = (
     Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("attack", "label", 1),

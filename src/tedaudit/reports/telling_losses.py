@@ -10,7 +10,7 @@ from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum
 from tedaudit.reports.section import Cell, Column, Section, Table, format_loss
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossPart, LossParts, LossRow, TextLoss, find_contradictions, find_parts
-from tedaudit.store.pieces import read_pieces
+from tedaudit.runs.pieces import read_pieces
 
 _COLUMNS = (
     Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim"),

@@ -6,8 +6,8 @@ from typing import Any
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.redaction import rename_labels
-from tedaudit.store.checksums import parse_json
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.checksums import parse_json
+from tedaudit.runs.directory import RunDirectory
 from tedaudit.text.plain_data import PlainData
 
 FILE = "utility.json"

@@ -3,7 +3,7 @@
 A pure claim says that no output is more than e^epsilon times as likely from one text as from any other. One
 output with a larger loss refutes it, in one trial as in a million: the only way to judge a claim above the
 ceiling of the trials. One with a smaller loss says how loose the claim can be at most. What is stored here
-was computed again in float64 by `tedaudit.execution.confirmation`.
+was computed again in float64 by `tedaudit.results.confirmed_losses`.
 """
 
 import json
@@ -15,8 +15,8 @@ import numpy as np
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plugins.nominal import Nominal
-from tedaudit.store.checksums import ChecksumError, check_json, parse_json, seal_json
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.checksums import ChecksumError, check_json, parse_json, seal_json
+from tedaudit.runs.directory import RunDirectory
 from tedaudit.text.plain_data import Count, PlainData, Unbounded
 
 _STEPS = 10  # times the gap between two computations by which both must exceed a claim

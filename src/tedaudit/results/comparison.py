@@ -45,7 +45,7 @@ from tedaudit.results.lineups import (
     open_runs,
     put_first,
 )
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 from tedaudit.text.plain_data import PlainData, pick
 
 # --- Which run, mechanism or attack the others are compared with, if none is named.

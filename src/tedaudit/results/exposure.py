@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 from tedaudit.estimators.exposure import FEWEST_TRIALS, known_from
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.spec.model import ORIGINALS
+from tedaudit.runs.spec.model import ORIGINALS
 from tedaudit.text.plain_data import Count, PlainData, Unbounded
 
 

@@ -16,7 +16,7 @@ from tedaudit.estimators import epsilon_from_success, success_from_epsilon
 from tedaudit.estimators.multiplicity import find_reach, holm, look_error
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import Decision, LimitVerdict, Verdict
-from tedaudit.store.looks import Look
+from tedaudit.runs.looks import Look
 
 _POWER = 0.8
 

@@ -19,10 +19,10 @@ from tedaudit.results.measures import Measures
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict, any_violation, refute_for_sure, strongest
 from tedaudit.results.worst_pairs import TriedPair
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.guesses import GuessTable
-from tedaudit.store.missing import Missing, describe_missing
-from tedaudit.store.rewrites import RewriteTable
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.guesses import GuessTable
+from tedaudit.runs.missing import Missing, describe_missing
+from tedaudit.runs.rewrites import RewriteTable
 from tedaudit.text.plain_data import Count, PlainData
 
 # --- One bound of an audit with everything that belongs to it.

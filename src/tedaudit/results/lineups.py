@@ -13,8 +13,8 @@ from tedaudit.plugins.nominal import Nominal, distinct_epsilons
 from tedaudit.plugins.values import Plan
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.reading import read_result
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import difference
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.files import difference
 from tedaudit.text.plain_data import PlainData
 
 Axis = Literal["run", "mechanism", "attack"]

@@ -21,7 +21,7 @@ from tedaudit.estimators.slack import Slack, find_slack
 from tedaudit.plugins.batches import Ragged
 from tedaudit.plugins.values import Floats
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.store.pieces import Pieces
+from tedaudit.runs.pieces import Pieces
 from tedaudit.text.plain_data import NULL, Count, PlainData, Unbounded, pick
 from tedaudit.text.words import CLASSES
 

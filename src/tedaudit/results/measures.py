@@ -18,9 +18,9 @@ from tedaudit.estimators.likelihood_check import (
 )
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.values import Array, Plan
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.guesses import GuessTable
-from tedaudit.store.rewrites import RewriteTable
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.guesses import GuessTable
+from tedaudit.runs.rewrites import RewriteTable
 from tedaudit.text.plain_data import Count
 
 _PAIR = 2  # candidates, of which being right says all

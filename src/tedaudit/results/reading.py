@@ -26,11 +26,11 @@ from tedaudit.results.run_notes import (
 )
 from tedaudit.results.verdict import NO_CLAIM, Verdict
 from tedaudit.results.worst_pairs import read_pairs
-from tedaudit.spec.model import ORIGINALS
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.guesses import GuessTable
-from tedaudit.store.looks import find_look
-from tedaudit.store.missing import describe_missing, find_missing
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.guesses import GuessTable
+from tedaudit.runs.looks import find_look
+from tedaudit.runs.missing import describe_missing, find_missing
+from tedaudit.runs.spec.model import ORIGINALS
 
 _FEW = 8  # candidates whose scores are read together with the choices
 

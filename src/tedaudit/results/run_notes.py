@@ -8,7 +8,7 @@ from tedaudit.errors import join_names
 from tedaudit.estimators.likelihood_check import LIKELIHOOD, TEXT_LIKELIHOOD, success_tails
 from tedaudit.results.family import Family
 from tedaudit.results.findings import Finding
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 
 _LOOKED_AT = 500  # trials whose rewrites are compared with each other
 

@@ -16,9 +16,9 @@ from tedaudit.plugins.values import Claim
 from tedaudit.results.family import Family
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict, any_violation
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.guesses import GuessTable
-from tedaudit.store.looks import Look, noted_studies
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.guesses import GuessTable
+from tedaudit.runs.looks import Look, noted_studies
 from tedaudit.text.plain_data import NULL, PlainData, pick
 
 PAIRS = "pairs"  # how the name of a study of worst pairs begins

@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from tedaudit.api import run
 from tedaudit.estimators import Choices
-from tedaudit.execution.opening import Wanted
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.values import Floats, Plan
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.looks import Look, note_study
+from tedaudit.runs.opening import Wanted
+from tedaudit.runs.spec.model import AuditSpec, PlanSpec
 from tedaudit.seeding import derive
-from tedaudit.spec.model import AuditSpec, PlanSpec
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.looks import Look, note_study
 
 Ints = npt.NDArray[np.int64]
 

@@ -22,8 +22,6 @@ from tedaudit.attacks.likelihood import Likelihood
 from tedaudit.attacks.text_likelihood import TextLikelihood
 from tedaudit.errors import ContractError
 from tedaudit.estimators.likelihood_check import ERROR, calibration_p, posteriors, success_tails
-from tedaudit.execution.bench import Bench
-from tedaudit.execution.likelihood_game import LikelihoodGame
 from tedaudit.plugins.batches import Rewrites
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import (
@@ -34,6 +32,8 @@ from tedaudit.plugins.protocols import (
 )
 from tedaudit.plugins.registry import Reference
 from tedaudit.plugins.values import Draw, Floats
+from tedaudit.runs.bench import Bench
+from tedaudit.runs.likelihood_game import LikelihoodGame
 from tedaudit.seeding import derive
 from tedaudit.trials.candidates import Sampling
 from tedaudit.trials.plan import make_plan

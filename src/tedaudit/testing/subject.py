@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 
 from tedaudit.errors import ContractError, join_names
-from tedaudit.execution.bench import Bench, Chunk, GuessChunk, RewriteChunk
 from tedaudit.plugins.batches import Observations
 from tedaudit.plugins.registry import Reference
 from tedaudit.plugins.values import Draw, Floats, Guess, Observation, Plan, Rewrite
+from tedaudit.runs.bench import Bench, Chunk, GuessChunk, RewriteChunk
 from tedaudit.seeding import derive, uniforms
 
 SEEN_PARTS = ("output", "candidates", "tie_key")

@@ -17,7 +17,7 @@ from tedaudit.plugins.values import Claim, Corpus, Level, Note
 from tedaudit.reports.example import rank_right
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
-from tedaudit.spec.model import AuditSpec
+from tedaudit.runs.spec.model import AuditSpec
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.outcomes import LeakReport
 from tedaudit.trust.leaks.telling import format_strength, list_examples

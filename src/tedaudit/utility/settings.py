@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tedaudit.models.zoo import default_checkpoint
 from tedaudit.paths import parse_path
-from tedaudit.spec.messages import Epsilons, OneOrMany, validate
-from tedaudit.spec.model import LARGEST, FolderName, MechanismSpec, PluginSpec, Seed, distinct_titles
+from tedaudit.runs.spec.messages import Epsilons, OneOrMany, validate
+from tedaudit.runs.spec.model import LARGEST, FolderName, MechanismSpec, PluginSpec, Seed, distinct_titles
 
 Role = Literal["utility", "private"]
 

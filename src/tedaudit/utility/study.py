@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.execution.bench import Bench, RewriteChunk
-from tedaudit.execution.calls import CallCounts
 from tedaudit.models.tuning import Tuning
 from tedaudit.plugins.batches import Rewrites
 from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.protocols import WritesOnce, find_callee
 from tedaudit.plugins.registry import Reference, build, describe_object, determinants
 from tedaudit.plugins.values import Corpus
-from tedaudit.preparing.preparation import epsilons_of, load_texts
+from tedaudit.runs.bench import Bench, RewriteChunk
+from tedaudit.runs.calls import CallCounts
+from tedaudit.runs.files import key_of
+from tedaudit.runs.preparation import epsilons_of, load_texts
+from tedaudit.runs.rewrites import RewriteTable
+from tedaudit.runs.table_folder import TableFolder
 from tedaudit.seeding import derive
-from tedaudit.store.files import key_of
-from tedaudit.store.rewrites import RewriteTable
-from tedaudit.store.table_folder import TableFolder
 from tedaudit.trials.judge import Wanted, make_draws
 from tedaudit.utility.classifiers import (
     Classifier,

@@ -14,10 +14,10 @@ from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.utility import FILE
 from tedaudit.reports.writers.figures import figures_missing, save_figure
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_table
-from tedaudit.store.checksums import ChecksumError, check_json, seal_json
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import TEMPORARY, make_folders, write_atomically
-from tedaudit.store.table_folder import TableFolder
+from tedaudit.runs.checksums import ChecksumError, check_json, seal_json
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.files import TEMPORARY, make_folders, write_atomically
+from tedaudit.runs.table_folder import TableFolder
 from tedaudit.utility.results import UtilityResult
 from tedaudit.utility.telling import describe_changes, figure, tell
 

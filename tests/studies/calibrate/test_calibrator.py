@@ -15,7 +15,7 @@ from known_curves import load_script
 from pages import embedded
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Answer
 from tedaudit.studies.calibrate.telling import tell
 

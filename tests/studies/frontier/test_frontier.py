@@ -9,8 +9,8 @@ import pytest
 import tedaudit
 from tedaudit.errors import SpecError
 from tedaudit.reports.writers.markdown import write_section
-from tedaudit.store.checking import find_damage
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.checking import find_damage
+from tedaudit.runs.directory import RunDirectory
 from tedaudit.studies.calibrate import telling as calibrate_figure
 from tedaudit.studies.calibrate.calibrator import rename_answers, write_answers
 from tedaudit.studies.calibrate.result import Answer

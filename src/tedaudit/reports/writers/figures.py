@@ -12,8 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import make_folders, write_atomically
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.files import make_folders, write_atomically
 from tedaudit.text.characters import RIGHT_TO_LEFT, is_right_to_left
 
 STYLES = (

@@ -9,17 +9,17 @@ from tedaudit.api import DEFAULT_ATTACKS, AnyMechanism, TemporaryFolder, merge_p
 from tedaudit.corpora.files import Given
 from tedaudit.errors import RunDirectoryError, SpecError, join_names
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
-from tedaudit.execution.opening import open_engine
 from tedaudit.plugins.protocols import HasOwnEpsilons, WritesOnce
 from tedaudit.plugins.registry import build
 from tedaudit.plugins.values import Corpus
-from tedaudit.preparing.preparation import choose_attacks, explain_misfit, load_texts
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.section import store_section
 from tedaudit.results.reading import read_result
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.opening import open_engine
+from tedaudit.runs.preparation import choose_attacks, explain_misfit, load_texts
+from tedaudit.runs.spec.model import AuditSpec, parse_spec
 from tedaudit.seeding import derive
-from tedaudit.spec.model import AuditSpec, parse_spec
-from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Calibrated
 from tedaudit.studies.calibrate.rounds import SearchSettings, find_epsilons
 from tedaudit.studies.calibrate.runs import RunSource, Workshop

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from tedaudit.estimators.readings import LossReading, Reading, Strongest, SuccessReading
-from tedaudit.execution.engines import Announce, Engine
-from tedaudit.execution.runner import Progress, executed
 from tedaudit.plugins.nominal import Nominal
-from tedaudit.preparing.preparation import prepare
 from tedaudit.results.findings import Finding
 from tedaudit.results.losses import MARGINS, sign_margins
 from tedaudit.results.reading import read_result
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.engines import Announce, Engine
+from tedaudit.runs.files import key_of
+from tedaudit.runs.guesses import GuessTable
+from tedaudit.runs.looks import STUDIES, note_made
+from tedaudit.runs.preparation import prepare
+from tedaudit.runs.runner import Progress, executed
+from tedaudit.runs.spec.model import AuditSpec
 from tedaudit.seeding import derive
-from tedaudit.spec.model import AuditSpec
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import key_of
-from tedaudit.store.guesses import GuessTable
-from tedaudit.store.looks import STUDIES, note_made
 from tedaudit.studies.calibrate.result import EpsilonForTarget
 from tedaudit.studies.calibrate.rounds import Seen, Wanted
 from tedaudit.studies.calibrate.target import SUCCESS, Target

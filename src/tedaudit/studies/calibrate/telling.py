@@ -15,7 +15,7 @@ from tedaudit.reports.writers.figures import (
     finish_panel,
     save_figure,
 )
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 from tedaudit.studies.calibrate.confirm import Side
 from tedaudit.studies.calibrate.result import Answer, Calibrated, EpsilonForTarget
 from tedaudit.studies.calibrate.target import Target

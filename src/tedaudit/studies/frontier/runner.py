@@ -9,11 +9,11 @@ from tedaudit.api import AnyMechanism, report
 from tedaudit.plugins.nominal import distinct_epsilons
 from tedaudit.plugins.registry import build
 from tedaudit.plugins.values import Corpus
-from tedaudit.preparing.preparation import load_texts
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.section import store_section
-from tedaudit.spec.model import AuditSpec
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.preparation import load_texts
+from tedaudit.runs.spec.model import AuditSpec
 from tedaudit.studies.calibrate.calibrator import (
     SEARCHED,
     prepare_question,

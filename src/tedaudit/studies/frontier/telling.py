@@ -15,7 +15,7 @@ from tedaudit.reports.writers.figures import (
     figures_missing,
     save_figure,
 )
-from tedaudit.store.directory import RunDirectory
+from tedaudit.runs.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Answer
 from tedaudit.studies.frontier.result import Frontier, FrontierPoint, range_over_ends
 from tedaudit.utility.results import Scores, Task, caption

@@ -7,8 +7,8 @@ import numpy as np
 
 from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import TEMPORARY, clear_leftovers, write_atomically
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.files import TEMPORARY, clear_leftovers, write_atomically
 from tedaudit.studies.link.result import LinkResult
 from tedaudit.studies.link.table import Release
 from tedaudit.studies.link.telling import (

@@ -15,9 +15,9 @@ from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.protocols import BringsTexts, HasOwnEpsilons, WritesOnce
 from tedaudit.plugins.registry import build, describe_object
 from tedaudit.plugins.values import Claim, Corpus, Draw, Mechanism
+from tedaudit.runs.spec.flags import parse_corpus
+from tedaudit.runs.spec.model import parse_spec
 from tedaudit.seeding import derive
-from tedaudit.spec.flags import parse_corpus
-from tedaudit.spec.model import parse_spec
 from tedaudit.trust.leaks.battery import Battery, BatterySettings, Progress
 from tedaudit.trust.leaks.outcomes import LeakReport
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tedaudit.errors import SpecError
-from tedaudit.preparing.preparation import restore_audit
 from tedaudit.results.findings import AuditResult
-from tedaudit.spec.model import AuditSpec, MechanismSpec
+from tedaudit.runs.preparation import restore_audit
+from tedaudit.runs.spec.model import AuditSpec, MechanismSpec
 from tedaudit.trust.leaks.battery import ERROR, Progress
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.outcomes import LeakReport

@@ -15,8 +15,8 @@ from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import CallsUserCode, HasOwnEpsilons, KnowsArithmetic, WritesOnce
 from tedaudit.plugins.registry import build, is_foreign
 from tedaudit.plugins.values import Draw, Note
+from tedaudit.runs.spec.model import parse_spec
 from tedaudit.seeding import derive
-from tedaudit.spec.model import parse_spec
 from tedaudit.trust.lint.model import lint_model
 from tedaudit.trust.lint.notes import LintReport
 from tedaudit.trust.lint.source import lint_source

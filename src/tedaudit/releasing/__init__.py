@@ -1,1 +1,0 @@
-"""Rewrites that leave the run: texts for release, and guesses of a run made again."""

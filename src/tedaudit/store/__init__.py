@@ -1,1 +1,0 @@
-"""The run directory: the only place that knows a path inside a run."""
