@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tedaudit.reports.section import Column, Table
 from tedaudit.reports.writers.markdown import write_table
+from tedaudit.results.section import Column, Table
 
 HEADINGS = ("mechanism", "variant", "what was found", "pairs that follow", "adjusted p", "what would fix it",
             "smallest example")  # fmt: skip

@@ -20,8 +20,8 @@ from tedaudit.api import load_run
 from tedaudit.estimators import reduced_form
 from tedaudit.estimators.likelihood_check import calibration_p
 from tedaudit.estimators.loss import DELTAS, LossSample
-from tedaudit.reports.telling_losses import read_parts
 from tedaudit.results.losses import LossRow, read_losses
+from tedaudit.results.telling_losses import read_parts
 from tedaudit.seeding import derive
 
 ERROR = 0.01  # of everything that is held against each other, in all runs together

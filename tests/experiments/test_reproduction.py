@@ -14,7 +14,7 @@ from tedaudit.experiments.reproduction import markdown, name_models, reproduce, 
 from tedaudit.mechanisms.dp_mlm import DPMLM
 from tedaudit.models.catalogue import ENTRIES
 from tedaudit.plugins.registry import Reference, build
-from tedaudit.reports.section import Column, Section, Table
+from tedaudit.results.section import Column, Section, Table
 from tedaudit.runs.spec.model import MechanismSpec
 
 pytest.importorskip("tedaudit_zoo")

@@ -12,8 +12,8 @@ from planted.flaw import Flaw
 from planted.flaws import BY_NAME
 from planted.trying import FULL, Tried, allow, try_all
 from planted.work import JudgedFlaw
-from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.markdown import write_section
+from tedaudit.results.section import Column, Section, Table
 from tedaudit.testing.known import ERROR
 
 _ACCUSED = tuple(map(Column, ("rewriter", "texts", "largest bound", "accused by", "leaks")))

@@ -9,8 +9,8 @@ from pages import LABEL, MARKUP, NASTY, ODD_LABEL, TEXTS
 from tedaudit.api import report, run
 from tedaudit.corpora.files import Given
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
+from tedaudit.results.utility import Utility
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.spec.flags import SMALL
 from tedaudit.runs.spec.model import parse_spec

@@ -5,7 +5,7 @@ import pytest
 
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
-from tedaudit.reports.section import Column, Section, Table, store_section
+from tedaudit.results.section import Column, Section, Table, store_section
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.spec.model import parse_spec
 from world_texts import BIDI, write_texts

@@ -9,8 +9,8 @@ from pages import TEXTS, embedded, list_trials
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.plugins.values import Card, Guess
-from tedaudit.reports.example import BYTES, LONGEST, PER_TABLE, choose, rank_right, shorten_text
-from tedaudit.reports.redaction import safe_json
+from tedaudit.results.examples import BYTES, LONGEST, PER_TABLE, choose, rank_right, shorten_text
+from tedaudit.results.redaction import safe_json
 from tedaudit.runs.spec.model import parse_spec
 
 

@@ -6,9 +6,9 @@ import tedaudit
 from helpers import sentences
 from tedaudit.api import report
 from tedaudit.reports.loss_figures import draw_sandwich
-from tedaudit.reports.redaction import redact_result
-from tedaudit.reports.telling_losses import rename_losses
 from tedaudit.results.losses import read_losses
+from tedaudit.results.redaction import redact_result
+from tedaudit.results.telling_losses import rename_losses
 
 
 def audit(tmp_path, **settings):

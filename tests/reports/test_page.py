@@ -15,10 +15,10 @@ from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.values import Card, Guess
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.page import SCRIPTS, _read_asset, chart_plans, show_section
-from tedaudit.reports.section import Column, Section, Table
-from tedaudit.reports.telling_audit import tell_claims, tell_plans
-from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
+from tedaudit.results.section import Column, Section, Table
+from tedaudit.results.telling_audit import tell_claims, tell_plans
+from tedaudit.results.utility import Utility
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.spec.model import parse_spec
 

@@ -8,7 +8,7 @@ import pytest
 from helpers import Failing, SharedWords, given, make_spec, sentences
 from pages import embedded
 from tedaudit.api import report, run
-from tedaudit.reports.example import choose_example, share_of_words
+from tedaudit.results.examples import choose_example, share_of_words
 
 
 def every_other(text):

@@ -8,7 +8,9 @@ import pytest
 
 import tedaudit
 from pages import LABEL, NASTY, TEXTS, embedded, list_trials, page
-from tedaudit.reports.redaction import (
+from tedaudit.results.certain_losses import CertainLoss
+from tedaudit.results.reading import read_result
+from tedaudit.results.redaction import (
     IDENTIFIER,
     LEFT_OUT,
     redact_result,
@@ -16,9 +18,7 @@ from tedaudit.reports.redaction import (
     rename_labels,
     safe_json,
 )
-from tedaudit.reports.section import Column, Section, Table
-from tedaudit.results.certain_losses import CertainLoss
-from tedaudit.results.reading import read_result
+from tedaudit.results.section import Column, Section, Table
 from tedaudit.runs.directory import RunDirectory
 
 

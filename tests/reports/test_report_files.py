@@ -12,10 +12,10 @@ from markdown_it import MarkdownIt
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.reports.files import markdown, write_reports
-from tedaudit.reports.telling_audit import tell_plans
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.reading import read_result
+from tedaudit.results.telling_audit import tell_plans
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.looks import Look
 from tedaudit.runs.spec.model import parse_spec

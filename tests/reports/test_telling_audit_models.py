@@ -13,8 +13,8 @@ from tedaudit.corpora.files import Given
 from tedaudit.models.encoders.sentence import load_encoder
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.reports.cards import calibration_cards, write_cards
-from tedaudit.reports.redaction import LEFT_OUT, redact_result
 from tedaudit.results.reading import read_result
+from tedaudit.results.redaction import LEFT_OUT, redact_result
 from tedaudit.runs.directory import RunDirectory
 
 PRIVATE = "patients of doctor who"  # stands in every path

@@ -10,7 +10,7 @@ import pytest
 import tedaudit
 from tedaudit.api import load_run, run
 from tedaudit.errors import SpecError, TedauditError
-from tedaudit.reports.example import choose_example, take_sample
+from tedaudit.results.examples import choose_example, take_sample
 from tedaudit.results.exposure import read_exposures
 from tedaudit.results.losses import read_losses
 

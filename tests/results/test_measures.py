@@ -9,11 +9,11 @@ from judging_server import running
 from tedaudit.estimators import Counts, reduced_form
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plugins.nominal import NO_EPSILON, Nominal
-from tedaudit.reports.telling_audit import tell_post_processing
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 from tedaudit.results.measures import Measures, mean_posterior
 from tedaudit.results.reading import read_result
+from tedaudit.results.telling_audit import tell_post_processing
 from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.looks import Look

@@ -13,8 +13,8 @@ from command_line import call
 from helpers import make_spec
 from tedaudit.api import load_run, report, run
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.section import Column, Section, Table, store_section
 from tedaudit.results.certain_losses import write_certain
+from tedaudit.results.section import Column, Section, Table, store_section
 from tedaudit.runs.checking import find_damage
 from tedaudit.runs.checksums import seal_json
 from tedaudit.runs.directory import RunDirectory

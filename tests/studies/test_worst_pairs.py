@@ -12,8 +12,8 @@ from tedaudit.errors import SpecError
 from tedaudit.estimators import reduced_form
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.cards import calibration_cards
-from tedaudit.reports.summary import headlines
-from tedaudit.reports.telling_audit import tell_claims
+from tedaudit.results.summary import headlines
+from tedaudit.results.telling_audit import tell_claims
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.studies.fresh import Study, read_pilot
 from tedaudit.studies.worst_pairs import find_worst_pairs, pick_pairs

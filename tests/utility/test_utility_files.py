@@ -9,8 +9,8 @@ from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.reading import read_result
+from tedaudit.results.utility import Utility, read_utility
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.spec.model import parse_spec
 from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption

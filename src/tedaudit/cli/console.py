@@ -22,12 +22,7 @@ from tedaudit.plugins.registry import variants
 from tedaudit.plugins.settings import list_settings
 from tedaudit.plugins.values import Card
 from tedaudit.reports.first_screen import SCREEN, print_screen
-from tedaudit.reports.meaning import tell_meaning
 from tedaudit.reports.page import charts_missing
-from tedaudit.reports.redaction import redact_missing
-from tedaudit.reports.section import Section, format_number
-from tedaudit.reports.summary import describe_claims, headlines
-from tedaudit.reports.telling_audit import explain_table, tell_plans
 from tedaudit.reports.telling_comparison import describe_answer, explain_comparison, tell_comparison
 from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.reports.writers.terminal import fit_section, make_printable, tell_left_out, to_rich
@@ -35,6 +30,11 @@ from tedaudit.results.comparison import Compared
 from tedaudit.results.disagreement import Disagreement
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
+from tedaudit.results.redaction import redact_missing
+from tedaudit.results.section import Section, format_number
+from tedaudit.results.summary import describe_claims, headlines
+from tedaudit.results.telling_audit import explain_table, tell_plans
+from tedaudit.results.words import tell_meaning
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.missing import Missing, describe_missing
 from tedaudit.runs.runner import Progress

@@ -7,7 +7,7 @@ from typing import Any
 from tedaudit.cli.console import show_section
 from tedaudit.experiments.cost import count_guesses, count_rewrites
 from tedaudit.experiments.definition import Experiment
-from tedaudit.reports.section import Column, Section, Table
+from tedaudit.results.section import Column, Section, Table
 
 
 def describe_cost(scales: Sequence[Experiment]) -> dict[str, Any]:

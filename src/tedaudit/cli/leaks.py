@@ -117,7 +117,7 @@ def _find_in_run(
     """Look at all mechanisms of a run, put what leaks into its report, and return the run too."""
     from tedaudit import api
     from tedaudit.cli.console import say_redacted, say_unfinished
-    from tedaudit.reports.section import store_section
+    from tedaudit.results.section import store_section
     from tedaudit.runs.spec.code_names import list_code
     from tedaudit.trust.leaks.run_leaks import NAME, find_run_leaks, lint_run
     from tedaudit.trust.leaks.telling import tell_run

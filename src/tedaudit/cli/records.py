@@ -12,8 +12,8 @@ from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
-    from tedaudit.reports.section import Section
     from tedaudit.results.findings import AuditResult
+    from tedaudit.results.section import Section
     from tedaudit.results.worst_pairs import WorstPairs
     from tedaudit.runs.spec.model import AuditSpec
     from tedaudit.studies.records import Record
@@ -61,7 +61,7 @@ def records(
     """
     from tedaudit import api
     from tedaudit.cli.console import say_redacted, say_unfinished, show_section
-    from tedaudit.reports.section import store_section
+    from tedaudit.results.section import store_section
     from tedaudit.runs.exported import check_target, write_exported
     from tedaudit.studies.record_losses import find_record_losses
     from tedaudit.studies.telling import describe_record_losses
@@ -143,7 +143,7 @@ def try_worst(
     """Try the worst pairs of a run again, and keep what came out; return the result that counts them too."""
     from tedaudit import api
     from tedaudit.cli.console import progress_bar
-    from tedaudit.reports.section import store_section
+    from tedaudit.results.section import store_section
     from tedaudit.results.worst_pairs import PAIRS
     from tedaudit.studies.fresh import Study
     from tedaudit.studies.telling import describe_pairs
@@ -256,7 +256,7 @@ def list_losses(result: "AuditResult") -> dict[str, Any]:
 def show_losses(result: "AuditResult", *, redact: bool = False) -> None:
     """Print the losses of a run."""
     from tedaudit.cli.console import show_section
-    from tedaudit.reports.telling_losses import tell_losses
+    from tedaudit.results.telling_losses import tell_losses
 
     section = tell_losses(result, _read(result))
     show_section(section.redact() if redact else section)

@@ -19,11 +19,11 @@ from tedaudit.models.encoders.sentence import load_encoder
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.figures import figure
 from tedaudit.reports.first_screen import Pivot, explain_losses, make_loss_pivots
-from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.results.disagreement import disagreements
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 from tedaudit.results.losses import read_losses
+from tedaudit.results.section import Column, Section, Table
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.seeding import derive
 from tedaudit.trials.candidates import Sampling, candidate_sets

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from tedaudit.reports.section import Column, Section, Table
+from tedaudit.results.section import Column, Section, Table
 
 Verdict = Literal["seen", "not seen", "not tried"]
 Group = dict[float | None, float]  # numbers by epsilon; None: the table has none

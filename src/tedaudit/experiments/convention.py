@@ -19,9 +19,9 @@ from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import CutsTexts
 from tedaudit.plugins.values import Plan
 from tedaudit.reports.figures import figure
-from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.section import Cell, Column, Section, Table
 
 _UNITS = ("token", "word")
 _COLUMNS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from tedaudit.estimators import DEFAULT_ESTIMATOR, find_estimator
 from tedaudit.experiments.definition import AUDITS, Experiment, corpus_name
-from tedaudit.reports.section import Column, Section, Table
+from tedaudit.results.section import Column, Section, Table
 
 _PLAN = (
     Column("corpus", "label", 0), Column("mechanism", "label", 0), Column("epsilons", "number"),

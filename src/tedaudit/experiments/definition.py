@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tedaudit import api
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.reports.section import Section
 from tedaudit.results.findings import AuditResult
+from tedaudit.results.section import Section
 from tedaudit.runs.opening import Wanted
 from tedaudit.runs.runner import Progress
 from tedaudit.runs.spec.flags import assign_plugin_field

@@ -22,13 +22,13 @@ from tedaudit.experiments.probe_inputs import (
 )
 from tedaudit.mechanisms._generator import Autoregressive
 from tedaudit.plugins.values import Floats
-from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import (
     STYLES,
     draw_panels,
     escape_label,
     figures_missing,
 )
+from tedaudit.results.section import Cell, Column, Section, Table
 
 NEGLIGIBLE = 0.01  # mass on the source's first token below which notes call it negligible
 

@@ -17,7 +17,6 @@ from tedaudit.experiments.probe_inputs import (
     subjects,
 )
 from tedaudit.mechanisms._latent import Latent
-from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import (
     GREY,
     STYLES,
@@ -25,6 +24,7 @@ from tedaudit.reports.writers.figures import (
     escape_label,
     figures_missing,
 )
+from tedaudit.results.section import Column, Section, Table
 from tedaudit.seeding import derive
 
 _FORMULAS = {

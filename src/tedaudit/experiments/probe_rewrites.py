@@ -17,7 +17,7 @@ from tedaudit.experiments.probe_inputs import (
 )
 from tedaudit.plugins.protocols import CutsTexts
 from tedaudit.plugins.values import Draw, Rewrite
-from tedaudit.reports.section import Cell, Column, Section, Table
+from tedaudit.results.section import Cell, Column, Section, Table
 from tedaudit.seeding import derive
 
 Row = tuple[Cell, ...]

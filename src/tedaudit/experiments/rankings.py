@@ -9,9 +9,9 @@ import numpy as np
 from tedaudit.estimators.paired import rank_agreement
 from tedaudit.estimators.ranking import Ends, Measure, Orders, TauSpread, compare_orders, redraw_tau
 from tedaudit.plugins.nominal import Nominal
-from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.results.findings import Finding
 from tedaudit.results.row import Row
+from tedaudit.results.section import Cell, Column, Section, Table
 from tedaudit.seeding import derive
 
 _ALPHA = 0.01  # of all intervals of one comparison together

@@ -20,9 +20,9 @@ from tedaudit.experiments.probe_rewrites import examples, tokenization, variance
 from tedaudit.models.zoo import list_folders
 from tedaudit.plugins.protocols import UsesModels
 from tedaudit.plugins.registry import Kind, build, variants
-from tedaudit.reports.section import Cell, Section
 from tedaudit.reports.writers.figures import figures_missing, save_figure
 from tedaudit.reports.writers.markdown import markdown_list, write_section
+from tedaudit.results.section import Cell, Section
 from tedaudit.runs.exported import check_target, write_exported
 from tedaudit.runs.files import make_folders
 from tedaudit.runs.spec.model import PluginSpec

@@ -3,7 +3,7 @@
 from tedaudit.forecast.forecast import Forecast
 from tedaudit.forecast.prospects import Prospect
 from tedaudit.forecast.work import Rewriting
-from tedaudit.reports.section import Cell, Column, Section, Table
+from tedaudit.results.section import Cell, Column, Section, Table
 
 _WORK = (
     Column("mechanism", "label", 0), Column("rewrites", "count", 0), Column("by attacks", "count"),

@@ -17,7 +17,9 @@ import yaml
 from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.registry import Kind, describe_card, find_own, list_foreign
-from tedaudit.reports.redaction import (
+from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section, write_table
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.redaction import (
     IDENTIFIER,
     LEFT_OUT,
     redact_result,
@@ -25,11 +27,9 @@ from tedaudit.reports.redaction import (
     rename_labels,
     rename_plans,
 )
-from tedaudit.reports.section import Cell, Column, Table, format_interval
-from tedaudit.reports.summary import NO_FINDINGS, headlines
-from tedaudit.reports.telling_audit import plan_words, tell_models
-from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section, write_table
-from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.section import Cell, Column, Table, format_interval
+from tedaudit.results.summary import NO_FINDINGS, headlines
+from tedaudit.results.telling_audit import plan_words, tell_models
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.exported import check_target, write_exported
 from tedaudit.runs.files import make_folders

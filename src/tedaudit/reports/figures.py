@@ -13,7 +13,6 @@ from typing import Any
 
 from tedaudit.estimators.bound import epsilon_from_success
 from tedaudit.plugins.nominal import distinct_epsilons
-from tedaudit.reports.telling_audit import plans
 from tedaudit.reports.writers.figures import (
     STYLES,
     add_legend,
@@ -28,6 +27,7 @@ from tedaudit.reports.writers.figures import (
     save_figure,
 )
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.telling_audit import plans
 
 _SUCCESSES = (
     0.5, 0.99, 0.9, 0.999, 0.9999, 0.99999, 0.1, 0.01, 0.95, 0.8, 0.7, 0.3, 0.6, 0.001,

@@ -5,19 +5,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tedaudit.reports.export.frames import frame_rows
-from tedaudit.reports.lead import tell_lead
 from tedaudit.reports.page import make_page
-from tedaudit.reports.redaction import redact_result, rename_plans
-from tedaudit.reports.section import Section, read_sections, strip_sections
-from tedaudit.reports.summary import describe_claims, title_run
-from tedaudit.reports.telling_audit import explain_columns, tell_audit, tell_strongest
-from tedaudit.reports.telling_exposure import tell_exposures
-from tedaudit.reports.telling_losses import read_parts, rename_losses, tell_losses, tell_parts
-from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section
 from tedaudit.results.exposure import list_exposures
 from tedaudit.results.findings import AuditResult
+from tedaudit.results.lead import tell_lead
 from tedaudit.results.losses import read_losses
+from tedaudit.results.redaction import redact_result, rename_plans
+from tedaudit.results.section import Section, read_sections, strip_sections
+from tedaudit.results.summary import describe_claims, title_run
+from tedaudit.results.telling_audit import explain_columns, tell_audit, tell_strongest
+from tedaudit.results.telling_exposure import tell_exposures
+from tedaudit.results.telling_losses import read_parts, rename_losses, tell_losses, tell_parts
+from tedaudit.results.utility import Utility, read_utility
 from tedaudit.runs.files import make_parquet
 
 

@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING
 from tedaudit.errors import escape_control
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
 from tedaudit.plugins.nominal import Nominal
-from tedaudit.reports.section import Section
-from tedaudit.reports.summary import (
+from tedaudit.reports.writers.terminal import Clean, fit_section, make_printable, to_rich
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.losses import LossRow, TextLoss
+from tedaudit.results.section import Section
+from tedaudit.results.summary import (
     ADVERSARIES,
     NO_FINDINGS,
     NONE_CAN,
@@ -27,11 +30,8 @@ from tedaudit.reports.summary import (
     find_adversary,
     find_best,
 )
-from tedaudit.reports.telling_exposure import tell_exposures
-from tedaudit.reports.telling_losses import format_ends
-from tedaudit.reports.writers.terminal import Clean, fit_section, make_printable, to_rich
-from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.losses import LossRow, TextLoss
+from tedaudit.results.telling_exposure import tell_exposures
+from tedaudit.results.telling_losses import format_ends
 
 if TYPE_CHECKING:
     from rich.console import Console

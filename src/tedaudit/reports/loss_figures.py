@@ -8,7 +8,6 @@ from typing import Any
 
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.estimators.loss import DELTAS
-from tedaudit.reports.telling_losses import read_parts, rename_losses
 from tedaudit.reports.writers.figures import (
     GREY,
     STYLES,
@@ -26,6 +25,7 @@ from tedaudit.reports.writers.figures import (
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.losses import LossParts, LossRow, read_losses
 from tedaudit.results.reading import read_result
+from tedaudit.results.telling_losses import read_parts, rename_losses
 
 _CHANCE = 0.5  # with two candidates
 

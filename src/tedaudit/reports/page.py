@@ -18,14 +18,16 @@ import yaml
 
 from tedaudit.estimators.loss import DELTAS
 from tedaudit.reports.cards import describe_plugins
-from tedaudit.reports.example import Sample, choose_example, take_sample
 from tedaudit.reports.figures import axis_top, epsilon_grid, success_marks
-from tedaudit.reports.lead import tell_lead
-from tedaudit.reports.meaning import tell_meaning
-from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
-from tedaudit.reports.section import Section
-from tedaudit.reports.summary import describe_audit, describe_claims, find_strongest, title_run
-from tedaudit.reports.telling_audit import (
+from tedaudit.reports.writers.figures import labels_with_room
+from tedaudit.results.examples import Sample, choose_example, take_sample
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.lead import tell_lead
+from tedaudit.results.losses import LossRow
+from tedaudit.results.redaction import redact_spec, rename_plans, safe_json
+from tedaudit.results.section import Section
+from tedaudit.results.summary import describe_audit, describe_claims, find_strongest, title_run
+from tedaudit.results.telling_audit import (
     explain_columns,
     plan_words,
     plans,
@@ -33,10 +35,8 @@ from tedaudit.reports.telling_audit import (
     tell_plans,
     tell_strongest,
 )
-from tedaudit.reports.utility import Utility, redact_utility
-from tedaudit.reports.writers.figures import labels_with_room
-from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.losses import LossRow
+from tedaudit.results.utility import Utility, redact_utility
+from tedaudit.results.words import tell_meaning
 from tedaudit.text.plain_data import pick
 from tedaudit.version import __version__
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from tedaudit.errors import SpecError, join_names
 from tedaudit.plugins.extras import require
 from tedaudit.reports.first_screen import write_screen
-from tedaudit.reports.summary import NO_FINDINGS, headlines
-from tedaudit.reports.telling_audit import explain_table, plans, tell_plans
 from tedaudit.results.findings import AuditResult
+from tedaudit.results.summary import NO_FINDINGS, headlines
+from tedaudit.results.telling_audit import explain_table, plans, tell_plans
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.reports.page import chart_findings, chart_plans, charts_missing, html, show_section
-from tedaudit.reports.redaction import redact_result, rename_labels, rename_plans
-from tedaudit.reports.section import Column, Section, Table, format_number
-from tedaudit.reports.telling_audit import plan_words
 from tedaudit.results.comparison import Agreement, Compared, Comparison, Span
 from tedaudit.results.findings import Finding
 from tedaudit.results.lineups import Axis, Side
+from tedaudit.results.redaction import redact_result, rename_labels, rename_plans
+from tedaudit.results.section import Column, Section, Table, format_number
+from tedaudit.results.telling_audit import plan_words
 from tedaudit.runs.exported import write_exported
 from tedaudit.runs.files import make_folders
 from tedaudit.version import __version__

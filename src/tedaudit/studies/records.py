@@ -17,8 +17,8 @@ from tedaudit.errors import SpecError, did_you_mean
 from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.plugins.nominal import Nominal
-from tedaudit.reports.redaction import redact_label
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.redaction import redact_label
 from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.fresh import FreshTrials, Study, choose_targets, read_pilot
 from tedaudit.text.plain_data import PlainData, pick

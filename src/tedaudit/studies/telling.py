@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from tedaudit.estimators.loss import DELTAS
-from tedaudit.reports.section import Cell, Column, Section, Table
-from tedaudit.reports.telling_losses import format_epsilon
+from tedaudit.results.section import Cell, Column, Section, Table
+from tedaudit.results.telling_losses import format_epsilon
 from tedaudit.results.worst_pairs import WorstPairs
 from tedaudit.studies.record_losses import RecordLoss, RecordLosses
 from tedaudit.studies.records import RecordEvidence, Records

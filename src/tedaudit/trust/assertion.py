@@ -14,7 +14,7 @@ from tedaudit.errors import SpecError, escape_control, shorten
 from tedaudit.estimators.multiplicity import least_trials
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.values import Claim, Corpus, Level, Note
-from tedaudit.reports.example import rank_right
+from tedaudit.results.examples import rank_right
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
 from tedaudit.runs.spec.model import AuditSpec

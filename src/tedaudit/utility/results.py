@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tedaudit.plugins.nominal import Nominal
-from tedaudit.reports.utility import PRIVATE, SCORE
 from tedaudit.results.family import judge_gate, leave_untested
+from tedaudit.results.utility import PRIVATE, SCORE
 from tedaudit.results.verdict import Verdict
 from tedaudit.text.plain_data import PlainData, pick
 from tedaudit.utility.classifiers import NotLearnt

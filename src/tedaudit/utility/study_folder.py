@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.plugins.nominal import Nominal
-from tedaudit.reports.utility import FILE
 from tedaudit.reports.writers.figures import figures_missing, save_figure
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_table
+from tedaudit.results.utility import FILE
 from tedaudit.runs.checksums import ChecksumError, check_json, seal_json
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.files import TEMPORARY, make_folders, write_atomically

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 from tedaudit.plugins.nominal import distinct_epsilons
-from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import (
     GREY,
     STYLES,
@@ -17,6 +16,7 @@ from tedaudit.reports.writers.figures import (
     mark_epsilons,
     mark_height,
 )
+from tedaudit.results.section import Cell, Column, Section, Table
 from tedaudit.utility.classifiers import name_classes
 from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption, compare_scores
 

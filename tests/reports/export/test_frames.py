@@ -19,8 +19,8 @@ from tedaudit.reports.export.frames import (
     list_documents,
     to_pandas,
 )
-from tedaudit.reports.redaction import redact_result
 from tedaudit.results.findings import Finding
+from tedaudit.results.redaction import redact_result
 from tedaudit.text.plain_data import list_members
 
 SETTING = ["plan", "mechanism", "epsilon", "attack"]

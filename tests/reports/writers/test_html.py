@@ -1,8 +1,8 @@
 """Sections as a document that is read or printed: what stands where, and nothing that is not escaped."""
 
 from pages import count_sheets, read_words
-from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.html import write_document
+from tedaudit.results.section import Column, Section, Table
 
 TABLE = Table((Column("who", "label", 0), Column("what", rank=0)), (("ann", "<b> \x1b one"), ("bob", "two")))
 WHOLE = Section("Title", TABLE, "How to read it.", ("It was found.",), lambda axes: axes.plot([1, 2]))

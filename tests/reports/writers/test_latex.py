@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from tedaudit.reports.export.writing import make_latex
-from tedaudit.reports.section import Column, Marked, Section, Table
-from tedaudit.reports.telling_audit import tell_bounds
 from tedaudit.reports.writers.latex import escape_latex, write_section
+from tedaudit.results.section import Column, Marked, Section, Table
+from tedaudit.results.telling_audit import tell_bounds
 
 EVERY = "".join(map(chr, range(32, 127)))
 NASTY = (

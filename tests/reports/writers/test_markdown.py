@@ -1,7 +1,7 @@
 from markdown_it import MarkdownIt
 
-from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section, write_table
+from tedaudit.results.section import Column, Section, Table
 
 
 def rendered(text):

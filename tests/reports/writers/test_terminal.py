@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.terminal import fit_section, fit_table, tell_left_out, to_rich, write_lines
+from tedaudit.results.section import Column, Section, Table
 
 TABLE = Table(
     (

@@ -9,7 +9,7 @@ import command_line
 from helpers import make_spec
 from pages import embedded
 from tedaudit.api import load_run, run
-from tedaudit.reports.section import read_sections, store_section
+from tedaudit.results.section import read_sections, store_section
 from tedaudit.trust.leaks.run_leaks import find_run_leaks
 from tedaudit.trust.leaks.telling import tell_run
 

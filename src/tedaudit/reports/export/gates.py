@@ -8,11 +8,11 @@ in either.
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET  # only written here, never parsed
 
-from tedaudit.reports.summary import headlines
-from tedaudit.reports.telling_audit import explain_table, tell_bounds, tell_claims
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_table
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.gates import Check, Gates, any_failed, judge_gates
+from tedaudit.results.summary import headlines
+from tedaudit.results.telling_audit import explain_table, tell_bounds, tell_claims
 
 _TITLES = {"finished": "finished", "claim": "claims", "limit": "limit"}
 

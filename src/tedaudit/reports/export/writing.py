@@ -12,12 +12,12 @@ from tedaudit.errors import SpecError, escape_control, join_names
 from tedaudit.reports.export.documents import SCHEMAS
 from tedaudit.reports.export.frames import frame_losses, frame_rows, frame_trials, list_documents
 from tedaudit.reports.export.gates import make_junit, make_step_summary
-from tedaudit.reports.redaction import redact_result
-from tedaudit.reports.summary import NO_FINDINGS
-from tedaudit.reports.telling_audit import plans, tell_bounds
 from tedaudit.reports.writers.latex import PREAMBLE, write_section
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.gates import Gates
+from tedaudit.results.redaction import redact_result
+from tedaudit.results.summary import NO_FINDINGS
+from tedaudit.results.telling_audit import plans, tell_bounds
 from tedaudit.text.readers import FORMULA, guard_cell
 from tedaudit.version import __version__
 

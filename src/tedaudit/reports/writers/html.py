@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from tedaudit.errors import escape_control
-from tedaudit.reports.section import Column, Section
+from tedaudit.results.section import Column, Section
 from tedaudit.version import __version__
 
 Page = tuple[str, Sequence[Section]]

@@ -3,7 +3,7 @@ r"""Sections as tables for a paper: LaTeX with booktabs, marks as signs with the
 import re
 from collections.abc import Iterator, Sequence
 
-from tedaudit.reports.section import Cell, Column, Mark, Marked, Section, Table
+from tedaudit.results.section import Cell, Column, Mark, Marked, Section, Table
 from tedaudit.text.characters import replace_surrogates
 
 PREAMBLE = "% Made by tedaudit. In the preamble: \\usepackage[T1]{fontenc} \\usepackage{booktabs}\n"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tedaudit.reports.section import Section, Table
+from tedaudit.results.section import Section, Table
 
 _MARKS = frozenset("&<>|`*[]\\")
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from tedaudit.errors import escape_control
-from tedaudit.reports.section import Section, Table
+from tedaudit.results.section import Section, Table
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

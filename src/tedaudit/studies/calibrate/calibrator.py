@@ -12,9 +12,9 @@ from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.plugins.protocols import HasOwnEpsilons, WritesOnce
 from tedaudit.plugins.registry import build
 from tedaudit.plugins.values import Corpus
-from tedaudit.reports.redaction import rename_labels
-from tedaudit.reports.section import store_section
 from tedaudit.results.reading import read_result
+from tedaudit.results.redaction import rename_labels
+from tedaudit.results.section import store_section
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.opening import open_engine
 from tedaudit.runs.preparation import choose_attacks, explain_misfit, load_texts

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tedaudit.reports.section import Column, Section, Table
+from tedaudit.results.section import Column, Section, Table
 from tedaudit.runs.spec.model import AuditSpec
 from tedaudit.studies.calibrate.calibrator import check_spec, match_attacks, read_targets
 from tedaudit.studies.calibrate.rounds import SearchSettings

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import join_names
-from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import (
     GREY,
     STYLES,
@@ -15,6 +14,7 @@ from tedaudit.reports.writers.figures import (
     finish_panel,
     save_figure,
 )
+from tedaudit.results.section import Cell, Column, Section, Table
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.studies.calibrate.confirm import Side
 from tedaudit.studies.calibrate.result import Answer, Calibrated, EpsilonForTarget

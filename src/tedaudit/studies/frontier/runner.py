@@ -9,8 +9,8 @@ from tedaudit.api import AnyMechanism, report
 from tedaudit.plugins.nominal import distinct_epsilons
 from tedaudit.plugins.registry import build
 from tedaudit.plugins.values import Corpus
-from tedaudit.reports.redaction import rename_labels
-from tedaudit.reports.section import store_section
+from tedaudit.results.redaction import rename_labels
+from tedaudit.results.section import store_section
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.preparation import load_texts
 from tedaudit.runs.spec.model import AuditSpec

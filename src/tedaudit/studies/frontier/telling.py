@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import (
     GREY,
     STYLES,
@@ -15,6 +14,7 @@ from tedaudit.reports.writers.figures import (
     figures_missing,
     save_figure,
 )
+from tedaudit.results.section import Cell, Column, Section, Table
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Answer
 from tedaudit.studies.frontier.result import Frontier, FrontierPoint, range_over_ends

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from tedaudit.estimators.exposure import FEWEST_TRIALS
-from tedaudit.reports.redaction import PLAIN_LABEL, rename_labels
-from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import GREY, STYLES, escape_label
 from tedaudit.reports.writers.html import Page
+from tedaudit.results.redaction import PLAIN_LABEL, rename_labels
+from tedaudit.results.section import Column, Section, Table
 from tedaudit.studies.link.authors import EVERYONE, PAIRED, Exposed, Exposure
 from tedaudit.studies.link.inference import BROUGHT, LLM, Inference, Share
 from tedaudit.studies.link.result import ALL, PAIRS, LinkedAttack, LinkResult

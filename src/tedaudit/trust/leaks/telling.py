@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tedaudit.errors import shorten
-from tedaudit.reports.section import Cell, Column, Section, Table
+from tedaudit.results.section import Cell, Column, Section, Table
 from tedaudit.trust.leaks.outcomes import Cause, LeakReport, LeakTest
 from tedaudit.trust.leaks.run_leaks import RunLeaks
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from tedaudit.estimators.exposure import FEWEST_TRIALS, KNOWN
 from tedaudit.estimators.loss import DELTAS
 from tedaudit.plugins.nominal import Nominal
-from tedaudit.reports.section import Cell, Column, Section, Table
-from tedaudit.reports.telling_losses import format_epsilon
 from tedaudit.results.exposure import Exposure, ExposurePoint, read_exposures
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow
+from tedaudit.results.section import Cell, Column, Section, Table
+from tedaudit.results.telling_losses import format_epsilon
 from tedaudit.runs.spec.model import ORIGINALS
 
 _COLUMNS = (

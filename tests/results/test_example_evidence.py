@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tedaudit.reports.example import WordWeigher
+from tedaudit.results.examples import WordWeigher
 
 TEXTS = ["the cat sat", "the dog ran", "the cat ran", "a bird"]
 

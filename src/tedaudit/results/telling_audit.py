@@ -6,9 +6,9 @@ from typing import Any
 from tedaudit.estimators import Bound, find_estimator
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.plugins.nominal import Nominal
-from tedaudit.reports.section import Cell, Column, Mark, Marked, Section, Table, format_interval
-from tedaudit.reports.summary import ADVERSARIES, explain_error, find_adversary, find_best
 from tedaudit.results.findings import AuditResult, Finding, post_processing
+from tedaudit.results.section import Cell, Column, Mark, Marked, Section, Table, format_interval
+from tedaudit.results.summary import ADVERSARIES, explain_error, find_adversary, find_best
 
 _COLUMNS = (
     Column("mechanism", "label", 0), Column("verdict", rank=0), Column("epsilon", "figures", 0),

@@ -9,9 +9,9 @@ from pages import embedded
 from tedaudit.estimators.loss import DELTAS
 from tedaudit.reports.loss_figures import has_latent, write_loss_figures
 from tedaudit.reports.page import chart_losses
-from tedaudit.reports.section import format_loss
-from tedaudit.reports.telling_losses import tell_losses
 from tedaudit.results.losses import read_losses
+from tedaudit.results.section import format_loss
+from tedaudit.results.telling_losses import tell_losses
 from tedaudit.runs.checksums import seal_json
 from tiny_models import one_thread, save_lstm, save_roberta
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.redaction import rename_labels
+from tedaudit.results.redaction import rename_labels
 from tedaudit.runs.checksums import parse_json
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.text.plain_data import PlainData

@@ -10,10 +10,10 @@ from helpers import Failing, SharedWords, sentences
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.estimators.abstaining import Part
-from tedaudit.reports.lead import describe_choice, tell_lead
-from tedaudit.reports.redaction import redact_result, rename_plans
-from tedaudit.reports.summary import find_strongest
 from tedaudit.results.family import Family
+from tedaudit.results.lead import describe_choice, tell_lead
+from tedaudit.results.redaction import redact_result, rename_plans
+from tedaudit.results.summary import find_strongest
 from tedaudit.runs.spec.model import parse_spec
 
 TEXTS = sentences(40)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tedaudit.reports.meaning import LOSSES, format_most, tell_meaning
+from tedaudit.results.words import LOSSES, format_most, tell_meaning
 
 
 def test_every_row_is_the_most_that_any_attack_on_two_candidates_could_reach():

@@ -10,8 +10,8 @@ from helpers import Failing, Promising, SharedWords, make_spec, sentences
 from tedaudit.api import run
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.reports.first_screen import make_pivots
-from tedaudit.reports.lead import tell_lead
-from tedaudit.reports.summary import headlines
+from tedaudit.results.lead import tell_lead
+from tedaudit.results.summary import headlines
 
 TEXTS = sentences(40)
 

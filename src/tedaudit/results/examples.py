@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.plugins.values import Plan
-from tedaudit.reports.lead import count_words
-from tedaudit.reports.redaction import safe_json
-from tedaudit.reports.summary import rank_strength
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.lead import count_words
+from tedaudit.results.redaction import safe_json
+from tedaudit.results.summary import rank_strength
 from tedaudit.seeding import derive, uniforms
 from tedaudit.text.characters import cut_text
 from tedaudit.text.plain_data import PlainData

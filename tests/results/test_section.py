@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.section import (
+from tedaudit.results.section import (
     Column,
     Marked,
     Section,

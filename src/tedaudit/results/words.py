@@ -3,7 +3,7 @@
 import math
 
 from tedaudit.estimators import success_from_epsilon
-from tedaudit.reports.section import Column, Section, Table
+from tedaudit.results.section import Column, Section, Table
 
 LOSSES = (0.0, 0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0)
 _READING = (

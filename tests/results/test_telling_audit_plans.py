@@ -1,6 +1,6 @@
 """Plans as a reader would say them."""
 
-from tedaudit.reports.telling_audit import plan_words
+from tedaudit.results.telling_audit import plan_words
 
 
 def described(k, estimator, **drawn):

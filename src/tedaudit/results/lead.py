@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tedaudit.reports.section import Section
-from tedaudit.reports.summary import (
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.section import Section
+from tedaudit.results.summary import (
     NO_FINDINGS,
     describe_beside,
     describe_violations,
@@ -18,8 +19,7 @@ from tedaudit.reports.summary import (
     find_adversary,
     find_strongest,
 )
-from tedaudit.reports.telling_audit import describe_plan
-from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.telling_audit import describe_plan
 from tedaudit.text.plain_data import PlainData
 
 Tone = Literal["untold", "guessing", "sometimes", "mostly"]

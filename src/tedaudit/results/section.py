@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.redaction import redact_label
-from tedaudit.reports.utility import PRIVATE, SCORE
+from tedaudit.results.redaction import redact_label
+from tedaudit.results.utility import PRIVATE, SCORE
 from tedaudit.runs.checksums import parse_json
 from tedaudit.runs.directory import RunDirectory
 

@@ -5,7 +5,7 @@ import pytest
 import tedaudit
 from helpers import Failing, SharedWords, make_spec
 from tedaudit.api import run
-from tedaudit.reports.telling_audit import tell_strongest
+from tedaudit.results.telling_audit import tell_strongest
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from dataclasses import replace
 from tedaudit.errors import shorten
 from tedaudit.estimators.likelihood_check import RESOLVED
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum
-from tedaudit.reports.section import Cell, Column, Section, Table, format_loss
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossPart, LossParts, LossRow, TextLoss, find_contradictions, find_parts
+from tedaudit.results.section import Cell, Column, Section, Table, format_loss
 from tedaudit.runs.pieces import read_pieces
 
 _COLUMNS = (

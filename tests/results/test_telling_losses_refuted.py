@@ -15,9 +15,9 @@ from tedaudit.reports.export.frames import frame_losses
 from tedaudit.reports.export.schemas import read_schema
 from tedaudit.reports.first_screen import REFUTED, explain_losses, make_loss_pivots
 from tedaudit.reports.loss_figures import draw_sandwich, write_loss_figures
-from tedaudit.reports.telling_audit import tell_claims, tell_plans
-from tedaudit.reports.telling_losses import read_parts, tell_losses, tell_parts
 from tedaudit.results.losses import read_losses
+from tedaudit.results.telling_audit import tell_claims, tell_plans
+from tedaudit.results.telling_losses import read_parts, tell_losses, tell_parts
 from tedaudit.studies.record_losses import find_record_losses
 from tedaudit.studies.telling import describe_record_losses
 

@@ -15,19 +15,19 @@ from tedaudit.estimators import Counts, reduced_form
 from tedaudit.estimators.abstaining import Part
 from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.values import Claim
-from tedaudit.reports.section import format_number
-from tedaudit.reports.telling_audit import (
+from tedaudit.reports.writers.markdown import write_section
+from tedaudit.reports.writers.terminal import fit_section, tell_left_out, to_rich
+from tedaudit.results.family import Family
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.measures import Measures
+from tedaudit.results.section import format_number
+from tedaudit.results.telling_audit import (
     HEADINGS,
     explain_table,
     plans,
     tell_plans,
     tell_strongest,
 )
-from tedaudit.reports.writers.markdown import write_section
-from tedaudit.reports.writers.terminal import fit_section, tell_left_out, to_rich
-from tedaudit.results.family import Family
-from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.measures import Measures
 from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.looks import Look
