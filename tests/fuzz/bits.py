@@ -18,7 +18,7 @@ from fuzz.mutations import Tally, flip, try_case, working_in
 from fuzz.specs import TEXTS
 from tedaudit.api import load_run, report, run
 from tedaudit.errors import TedauditError
-from tedaudit.reports.cards import calibration_cards
+from tedaudit.reports.plugin_cards import calibration_cards
 from tedaudit.results.certain_losses import write_certain
 from tedaudit.runs.checking import find_damage
 from tedaudit.runs.directory import RunDirectory

@@ -14,7 +14,7 @@ from fuzz.command import main
 from fuzz.mutations import JSON, NAMES, Tally, flip, replace_in_tree, try_case, working_in
 from fuzz.specs import TEXTS
 from tedaudit.api import load_run, report, run
-from tedaudit.reports.cards import calibration_cards
+from tedaudit.reports.plugin_cards import calibration_cards
 from tedaudit.runs.checksums import seal_json
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.studies.replay import replay

@@ -11,7 +11,7 @@ from helpers import make_spec
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError
-from tedaudit.reports.cards import FORMAT, calibration_cards, markdown, write_cards
+from tedaudit.reports.plugin_cards import FORMAT, calibration_cards, markdown, write_cards
 from tedaudit.results.reading import read_result
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.spec.model import parse_spec

@@ -13,8 +13,8 @@ from tedaudit.api import run
 from tedaudit.cli.console import show_bound, show_result
 from tedaudit.errors import SpecError
 from tedaudit.estimators import reduced_form
-from tedaudit.reports.cards import calibration_cards, markdown
 from tedaudit.reports.export.writing import Export, make_export, make_latex
+from tedaudit.reports.plugin_cards import calibration_cards, markdown
 from tedaudit.reports.telling_comparison import explain_comparison, format_cells, headings
 from tedaudit.results.comparison import compare_runs
 from tedaudit.results.gates import Gates

@@ -14,8 +14,8 @@ from tedaudit.corpora.files import Given
 from tedaudit.mechanisms.identity import Identity
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plugins.values import Rewrite
-from tedaudit.reports.cards import calibration_cards
 from tedaudit.reports.export.writing import Export, make_export
+from tedaudit.reports.plugin_cards import calibration_cards
 
 BOTH = ["lexical", "text-likelihood", "likelihood"]
 DRAW = "hoever sees what was drawn"

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from pages import embedded
-from tedaudit.reports.cards import describe_plugins
+from tedaudit.reports.plugin_cards import describe_plugins
 
 
 def test_cards_come_with_departures_and_settings(made):

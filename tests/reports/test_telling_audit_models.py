@@ -12,7 +12,7 @@ from tedaudit.api import report, run
 from tedaudit.corpora.files import Given
 from tedaudit.models.encoders.sentence import load_encoder
 from tedaudit.plugins.registry import Reference, build
-from tedaudit.reports.cards import calibration_cards, write_cards
+from tedaudit.reports.plugin_cards import calibration_cards, write_cards
 from tedaudit.results.reading import read_result
 from tedaudit.results.redaction import LEFT_OUT, redact_result
 from tedaudit.runs.directory import RunDirectory

@@ -11,7 +11,7 @@ from tedaudit.api import load_run, report, run
 from tedaudit.errors import SpecError
 from tedaudit.estimators import reduced_form
 from tedaudit.plugins.nominal import Nominal
-from tedaudit.reports.cards import calibration_cards
+from tedaudit.reports.plugin_cards import calibration_cards
 from tedaudit.results.summary import headlines
 from tedaudit.results.telling_audit import tell_claims
 from tedaudit.runs.directory import RunDirectory

@@ -154,7 +154,7 @@ def _write_cards(run_directory: Path, mechanism: str | None, out: Path | None, *
     """Write a calibration card per mechanism, Markdown and JSON without texts."""
     from tedaudit import api
     from tedaudit.cli.console import say_redacted, say_unfinished
-    from tedaudit.reports.cards import calibration_cards, write_cards
+    from tedaudit.reports.plugin_cards import calibration_cards, write_cards
 
     if out is not None and out.exists() and not out.is_dir():
         raise SpecError(f"--out is '{out}', which is a file; cards need a folder.")

@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 
 from tedaudit.estimators.loss import DELTAS
-from tedaudit.reports.cards import describe_plugins
 from tedaudit.reports.figures import axis_top, epsilon_grid, success_marks
+from tedaudit.reports.plugin_cards import describe_plugins
 from tedaudit.reports.writers.figures import labels_with_room
 from tedaudit.results.examples import Sample, choose_example, take_sample
 from tedaudit.results.findings import AuditResult, Finding
