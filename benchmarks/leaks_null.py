@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.api import load_corpus
-from tedaudit.trust.leaks.finder import find_leaks
+from tedaudit.leaks.finder import find_leaks
 
 ENGLISH = list(load_corpus("demo").texts[:400])
 WORDS = [*ENGLISH[0].split(), *ENGLISH[1].split(), "7", "42", "Anna", "the", "of", "?", "\n", "\u200b", " "]

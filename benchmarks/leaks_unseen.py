@@ -12,9 +12,9 @@ from unseen_leaks import LEAKS
 
 from tedaudit.api import load_corpus
 from tedaudit.errors import InfrastructureError
+from tedaudit.leaks.finder import find_leaks
+from tedaudit.leaks.outcomes import LeakReport
 from tedaudit.models import calling as retries
-from tedaudit.trust.leaks.finder import find_leaks
-from tedaudit.trust.leaks.outcomes import LeakReport
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ LEVELS = (
     ("results",),
     ("reports",),
     ("utility", "api", "forecast"),
-    ("studies",),
+    ("leaks", "studies"),
     ("testing", "experiments"),
     ("trust",),
     ("cli",),

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     )
     from tedaudit.estimators import Bound
     from tedaudit.forecast.forecast import Forecast, plan_audit
+    from tedaudit.leaks.finder import find_leaks
+    from tedaudit.leaks.lint.linter import lint
     from tedaudit.plugins.batches import Draws, Guesses, Observations, Rewrites, TextLikelihoods
     from tedaudit.plugins.nominal import NO_EPSILON, Nominal
     from tedaudit.plugins.values import (
@@ -54,8 +56,6 @@ if TYPE_CHECKING:
     from tedaudit.studies.link.linker import link
     from tedaudit.studies.link.result import LinkResult
     from tedaudit.trust.assertion import NotPrivateError, NotTestedError, PrivacyError, assert_private
-    from tedaudit.trust.leaks.finder import find_leaks
-    from tedaudit.trust.lint.linter import lint
 
 _HOMES = {
     "tedaudit.api": ("audit", "compare", "estimate", "load_corpus", "load_run", "report", "rewrite", "run"),
@@ -81,8 +81,8 @@ _HOMES = {
     "tedaudit.studies.link.linker": ("link",),
     "tedaudit.studies.link.result": ("LinkResult",),
     "tedaudit.trust.assertion": ("NotPrivateError", "NotTestedError", "PrivacyError", "assert_private"),
-    "tedaudit.trust.leaks.finder": ("find_leaks",),
-    "tedaudit.trust.lint.linter": ("lint",),
+    "tedaudit.leaks.finder": ("find_leaks",),
+    "tedaudit.leaks.lint.linter": ("lint",),
     "tedaudit.plugins.values": (
         "Attack", "Card", "Claim", "Corpus", "CorpusLoader", "Draw", "Guess", "Leak", "Mechanism",
         "Observation", "Rewrite", "Split",

@@ -175,7 +175,7 @@ def test_what_a_killed_process_left_half_written_goes_with_the_texts(here):
 
 
 def test_a_run_that_another_command_redacts_in_the_meantime_is_not_written_in_full(here, monkeypatch):
-    from tedaudit.trust.leaks import run_leaks
+    from tedaudit.leaks import run_leaks
 
     find = run_leaks.find_run_leaks
 

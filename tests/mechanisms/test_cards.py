@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Literal, get_args, get_origin
 import pytest
 
 from tedaudit.errors import ContractError
+from tedaudit.leaks import copy_profile, sources, twins
+from tedaudit.leaks.battery import _GROUPS, find_fix
+from tedaudit.leaks.lint.linter import lint
 from tedaudit.plugins.registry import find, names, parameters, variants
 from tedaudit.plugins.values import Card, Claim, Leak, Note, Rewrite
 from tedaudit.testing import check_mechanism
-from tedaudit.trust.leaks import copy_profile, sources, twins
-from tedaudit.trust.leaks.battery import _GROUPS, find_fix
-from tedaudit.trust.lint.linter import lint
 
 CLASSES = {name: find("mechanism", name) for name in names("mechanism")}
 LEAKS = [(name, leak) for name, plugin in CLASSES.items() for leak in plugin.card.leaks]

@@ -15,9 +15,9 @@ import pytest
 import tedaudit
 from child_programs import SHOUT, is_running, make_command, make_draws, rewrite, save_program, wait_until
 from command_line import process
+from tedaudit.leaks.lint.linter import lint
 from tedaudit.mechanisms.command import Command
 from tedaudit.plugins.registry import determinants
-from tedaudit.trust.lint.linter import lint
 
 NOISY = """
 import random

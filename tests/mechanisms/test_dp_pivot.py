@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import ModelError, SpecError
+from tedaudit.leaks.lint.linter import lint
 from tedaudit.mechanisms import dp_pivot
 from tedaudit.mechanisms.dp_pivot import DPPivot
 from tedaudit.mechanisms.dp_prompt import DPPrompt
@@ -19,7 +20,6 @@ from tedaudit.results.confirmed_losses import _make_exact
 from tedaudit.seeding import derive
 from tedaudit.testing import check_mechanism
 from tedaudit.testing.likelihood_check import PAIRS
-from tedaudit.trust.lint.linter import lint
 from tiny_models import CHAT_TEMPLATE, one_thread, save_bart, save_llama, save_marian, save_t5
 
 TEXTS = ("My sister bought a red bicycle.", "she lost her keys in the park", "the doctor called", "")

@@ -11,11 +11,11 @@ from planted.flaws import BY_NAME, FLAWS
 from planted.nulls import NULLS
 from planted.scripts import SCRIPTS, write_texts
 from tedaudit.api import load_corpus
+from tedaudit.leaks.finder import find_leaks
+from tedaudit.leaks.lint.linter import lint
 from tedaudit.mechanisms.function import Function
 from tedaudit.results.findings import Finding
 from tedaudit.testing.known import ERROR, audit_known
-from tedaudit.trust.leaks.finder import find_leaks
-from tedaudit.trust.lint.linter import lint
 
 _TEXTS = 240
 

@@ -313,8 +313,8 @@ def test_a_warning_of_lint_passes_and_is_in_the_result(module):
 
 
 def test_without_a_claim_only_a_seed_is_an_error():
+    from tedaudit.leaks.lint.notes import LintReport, Note
     from tedaudit.trust.assertion import _list_certain, _Promise
-    from tedaudit.trust.lint.notes import LintReport, Note
 
     kept, seeded = Note("error", "stop words", "kept"), Note("error", "fixed seed", "5")
     report = LintReport.of("x", [kept, seeded, Note("warning", "fixed seed", "6")])

@@ -24,9 +24,9 @@ from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
+    from tedaudit.leaks.lint.notes import LintReport
+    from tedaudit.leaks.run_leaks import RunLeaks
     from tedaudit.results.findings import AuditResult
-    from tedaudit.trust.leaks.run_leaks import RunLeaks
-    from tedaudit.trust.lint.notes import LintReport
 
 
 def leaks(
@@ -73,10 +73,10 @@ def leaks(
     its page and report.md get a section on them.
     """
     from tedaudit.cli.console import console, escape_text
+    from tedaudit.leaks.finder import find_leaks
+    from tedaudit.leaks.lint.linter import lint as look
+    from tedaudit.leaks.telling import tell as tell_leaks
     from tedaudit.reports.writers.terminal import write_lines
-    from tedaudit.trust.leaks.finder import find_leaks
-    from tedaudit.trust.leaks.telling import tell as tell_leaks
-    from tedaudit.trust.lint.linter import lint as look
 
     check_outcomes("leaks", fail_on, (FINDING, *NOTES))
 
@@ -117,10 +117,10 @@ def _find_in_run(
     """Look at all mechanisms of a run, put what leaks into its report, and return the run too."""
     from tedaudit import api
     from tedaudit.cli.console import say_redacted, say_unfinished
+    from tedaudit.leaks.run_leaks import NAME, find_run_leaks, lint_run
+    from tedaudit.leaks.telling import tell_run
     from tedaudit.results.section import store_section
     from tedaudit.runs.spec.code_names import list_code
-    from tedaudit.trust.leaks.run_leaks import NAME, find_run_leaks, lint_run
-    from tedaudit.trust.leaks.telling import tell_run
 
     result = api.load_run(run_directory)
     say_unfinished(result.run, result.missing)
@@ -189,8 +189,8 @@ def lint(
     json: Json = False,
 ) -> None:
     """Say what is wrong with a mechanism's settings, claim, arithmetic or source, without a sample."""
-    from tedaudit.trust.lint.linter import lint as look
-    from tedaudit.trust.lint.linter import lint_model
+    from tedaudit.leaks.lint.linter import lint as look
+    from tedaudit.leaks.lint.linter import lint_model
 
     check_outcomes("lint", fail_on, NOTES)
     if mechanism and model:

@@ -12,18 +12,18 @@ import numpy as np
 from tedaudit.api import AnyMechanism, audit
 from tedaudit.errors import SpecError, escape_control, shorten
 from tedaudit.estimators.multiplicity import least_trials
+from tedaudit.leaks.finder import find_leaks
+from tedaudit.leaks.lint.linter import lint as look_at
+from tedaudit.leaks.lint.notes import LintReport
+from tedaudit.leaks.lint.source import SEEDS
+from tedaudit.leaks.outcomes import LeakReport
+from tedaudit.leaks.telling import format_strength, list_examples
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.values import Claim, Corpus, Level, Note
 from tedaudit.results.examples import rank_right
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
 from tedaudit.runs.spec.model import AuditSpec
-from tedaudit.trust.leaks.finder import find_leaks
-from tedaudit.trust.leaks.outcomes import LeakReport
-from tedaudit.trust.leaks.telling import format_strength, list_examples
-from tedaudit.trust.lint.linter import lint as look_at
-from tedaudit.trust.lint.notes import LintReport
-from tedaudit.trust.lint.source import SEEDS
 from tedaudit.trust.listeners import tell
 
 TRIALS = 2_000

@@ -271,7 +271,7 @@ def test_a_setting_out_of_range_is_refused_by_name(name, value):
 
 
 def test_the_defaults_are_those_that_change_nothing():
-    from tedaudit.trust.lint.model import check_setting
+    from tedaudit.leaks.lint.model import check_setting
 
     for entry in fields(SamplingSettings):
         assert check_setting(entry.name, entry.default) is None

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tedaudit.leaks.lint.model import check_setting
 from tedaudit.plugins.values import Level, Note
-from tedaudit.trust.lint.model import check_setting
 
 SEEDS = ("fixed seed", "seeded by the text")
 """The rules on noise that can be computed again: with it, no bound says anything."""

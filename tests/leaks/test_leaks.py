@@ -7,9 +7,9 @@ import pytest
 
 from helpers import sentences
 from tedaudit.errors import CorpusError, SpecError
+from tedaudit.leaks.battery import ERROR, BatterySettings
+from tedaudit.leaks.finder import find_leaks, find_zero, takes_epsilon
 from tedaudit.plugins.registry import Reference, build
-from tedaudit.trust.leaks.battery import ERROR, BatterySettings
-from tedaudit.trust.leaks.finder import find_leaks, find_zero, takes_epsilon
 
 TEXTS = [
     f"{text[0].upper()}{text[1:]} {tail}" for text, tail in zip(
@@ -250,8 +250,8 @@ def test_a_rewriter_that_drifts_from_call_to_call_is_no_leak():
 
 
 def test_two_texts_are_blamed_on_every_field_that_is_set_to_leak():
+    from tedaudit.leaks.battery import find_fix
     from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
-    from tedaudit.trust.leaks.battery import find_fix
 
     published = DPParaphrase(model="x", **DPParaphrase.variants["published"])
     assert find_fix(published, "twins", "case").startswith("dp-paraphrase: set top_k=0 (")

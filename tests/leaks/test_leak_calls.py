@@ -3,9 +3,9 @@
 import pytest
 
 from tedaudit.errors import ContractError
+from tedaudit.leaks.calls import Calls, make_together
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plugins.values import Card, Rewrite
-from tedaudit.trust.leaks.calls import Calls, make_together
 
 
 class _Watched:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tedaudit.leaks.calls import Calls
+from tedaudit.leaks.copy_profile import ASPECTS, Aspect
+from tedaudit.leaks.outcomes import Compared, LeakTest, judge_pairs
+from tedaudit.leaks.signs import Allowed
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.values import DIGEST, Rewrite
-from tedaudit.trust.leaks.calls import Calls
-from tedaudit.trust.leaks.copy_profile import ASPECTS, Aspect
-from tedaudit.trust.leaks.outcomes import Compared, LeakTest, judge_pairs
-from tedaudit.trust.leaks.signs import Allowed
 
 Margin = Callable[["Pair"], float]
 Test = tuple[str, str, str, Margin]  # its name, what is wrong, what is counted, and how

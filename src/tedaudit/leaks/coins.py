@@ -15,13 +15,10 @@ from time import perf_counter
 
 import numpy as np
 
-from tedaudit.plugins.nominal import Nominal
-from tedaudit.plugins.values import Rewrite
-from tedaudit.seeding import derive
-from tedaudit.trust.leaks.calls import Calls
-from tedaudit.trust.leaks.outcomes import TIMING, Compared, LeakTest, TwinExample, is_copy, judge_pairs, show
-from tedaudit.trust.leaks.signs import CHANCE, Allowed
-from tedaudit.trust.leaks.views import (
+from tedaudit.leaks.calls import Calls
+from tedaudit.leaks.outcomes import TIMING, Compared, LeakTest, TwinExample, is_copy, judge_pairs, show
+from tedaudit.leaks.signs import CHANCE, Allowed
+from tedaudit.leaks.views import (
     Bools,
     Learnt,
     Lesson,
@@ -33,6 +30,9 @@ from tedaudit.trust.leaks.views import (
     list_views,
     rank_in_call,
 )
+from tedaudit.plugins.nominal import Nominal
+from tedaudit.plugins.values import Rewrite
+from tedaudit.seeding import derive
 
 Pair = tuple[str, str]
 Words = tuple[str, str, str, str]

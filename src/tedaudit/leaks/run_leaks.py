@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tedaudit.errors import SpecError
+from tedaudit.leaks.battery import ERROR, Progress
+from tedaudit.leaks.finder import find_leaks
+from tedaudit.leaks.lint.linter import lint
+from tedaudit.leaks.lint.notes import LintReport
+from tedaudit.leaks.outcomes import LeakReport
 from tedaudit.results.findings import AuditResult
 from tedaudit.runs.preparation import restore_audit
 from tedaudit.runs.spec.model import AuditSpec, MechanismSpec
-from tedaudit.trust.leaks.battery import ERROR, Progress
-from tedaudit.trust.leaks.finder import find_leaks
-from tedaudit.trust.leaks.outcomes import LeakReport
-from tedaudit.trust.lint.linter import lint
-from tedaudit.trust.lint.notes import LintReport
 
 NAME = "leaks"  # of the section's file
 

@@ -9,9 +9,9 @@ import command_line
 from helpers import make_spec
 from pages import embedded
 from tedaudit.api import load_run, run
+from tedaudit.leaks.run_leaks import find_run_leaks
+from tedaudit.leaks.telling import tell_run
 from tedaudit.results.section import read_sections, store_section
-from tedaudit.trust.leaks.run_leaks import find_run_leaks
-from tedaudit.trust.leaks.telling import tell_run
 
 TEXTS = [
     f"<script>alert(1)</script> | {who} number {number} went to the {where}."

@@ -8,8 +8,7 @@ import pytest
 
 from helpers import sentences
 from planted.flaws import BY_NAME
-from tedaudit.plugins.values import Rewrite
-from tedaudit.trust.leaks.coins import (
+from tedaudit.leaks.coins import (
     LAGS,
     SIZES,
     _Call,
@@ -18,8 +17,9 @@ from tedaudit.trust.leaks.coins import (
     _look_beside,
     find_suspects,
 )
-from tedaudit.trust.leaks.finder import find_leaks
-from tedaudit.trust.leaks.signs import allow
+from tedaudit.leaks.finder import find_leaks
+from tedaudit.leaks.signs import allow
+from tedaudit.plugins.values import Rewrite
 
 TEXTS = [f"{text} {tail}" for text, tail in zip(sentences(60), ["now", "at 7", "of it!"] * 20, strict=True)]
 WORDS = [

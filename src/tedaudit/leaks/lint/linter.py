@@ -10,6 +10,9 @@ from typing import Any
 
 from tedaudit.api import AnyMechanism, load_corpus
 from tedaudit.errors import SpecError
+from tedaudit.leaks.lint.model import lint_model
+from tedaudit.leaks.lint.notes import LintReport
+from tedaudit.leaks.lint.source import lint_source
 from tedaudit.plugins.extras import name_needs
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import CallsUserCode, HasOwnEpsilons, KnowsArithmetic, WritesOnce
@@ -17,9 +20,6 @@ from tedaudit.plugins.registry import build, is_foreign
 from tedaudit.plugins.values import Draw, Note
 from tedaudit.runs.spec.model import parse_spec
 from tedaudit.seeding import derive
-from tedaudit.trust.lint.model import lint_model
-from tedaudit.trust.lint.notes import LintReport
-from tedaudit.trust.lint.source import lint_source
 
 __all__ = ["LintReport", "Note", "lint", "lint_model"]
 _TEXTS = 6

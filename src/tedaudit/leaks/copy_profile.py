@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tedaudit.leaks.outcomes import Back, Compared
 from tedaudit.plugins.values import Floats, Rewrite, fold_text
 from tedaudit.text.words import CLASSES, find_marks, list_content, sort_words, split_words
-from tedaudit.trust.leaks.outcomes import Back, Compared
 
 Take = Callable[[str], Set[str]]
 

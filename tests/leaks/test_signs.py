@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from tedaudit.trust.leaks.signs import LEAST, Allowed, allow, judge_signs, list_subsets, smallest_p_value
+from tedaudit.leaks.signs import LEAST, Allowed, allow, judge_signs, list_subsets, smallest_p_value
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.7])
@@ -25,7 +25,7 @@ def test_a_p_value_is_at_most_a_with_probability_at_most_a(sizes, rate):
 
 
 def test_subsets_of_the_largest_margins_keep_the_error(monkeypatch):
-    monkeypatch.setattr("tedaudit.trust.leaks.signs.LEAST", 2)
+    monkeypatch.setattr("tedaudit.leaks.signs.LEAST", 2)
     sizes = [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.9, 0.8]
     assert len(list_subsets(len(sizes))) == 3
     counts = {}
@@ -42,7 +42,7 @@ def test_subsets_of_the_largest_margins_keep_the_error(monkeypatch):
 @pytest.mark.parametrize("excused", [0.02, 0.3])
 @pytest.mark.parametrize("size", [0.0, 1.0, 9.0], ids=["tied", "as large", "largest"])
 def test_pairs_that_delta_excuses_keep_the_error_wherever_they_stand(rate, excused, size, monkeypatch):
-    monkeypatch.setattr("tedaudit.trust.leaks.signs.LEAST", 2)
+    monkeypatch.setattr("tedaudit.leaks.signs.LEAST", 2)
     law = {}
     outcomes = ((9.0, excused), (1.0, (1 - excused) * rate), (-1.0, (1 - excused) * (1 - rate)))
     for drawn in product(outcomes, repeat=7):

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from tedaudit.leaks.signs import CHANCE, Allowed, Signs, judge_signs
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.values import Rewrite, fold_text
 from tedaudit.text.plain_data import PlainData, pick, to_data
-from tedaudit.trust.leaks.signs import CHANCE, Allowed, Signs, judge_signs
 
 Back = tuple[tuple[str, ...], tuple[str, ...]]
 """What of either text came back in its own output, as the text has it."""

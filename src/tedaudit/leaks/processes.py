@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
+from tedaudit.leaks.outcomes import Compared, LeakTest, judge_pairs
+from tedaudit.leaks.signs import Allowed
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.values import Rewrite
 from tedaudit.seeding import derive
-from tedaudit.trust.leaks.outcomes import Compared, LeakTest, judge_pairs
-from tedaudit.trust.leaks.signs import Allowed
 
 _SECONDS = 120
 _PROGRAM = """\

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tedaudit.trust.leaks.twins import KINDS, ZERO_WIDTH, build_twins
+from tedaudit.leaks.twins import KINDS, ZERO_WIDTH, build_twins
 
 TEXTS = [
     "Call Anna at 7 about the rent.", "the the the", "no", "?!", "\u4f60\u597d\u5417\u6211\u5f88\u597d",

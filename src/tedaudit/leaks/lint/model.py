@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import ModelError
+from tedaudit.leaks.lint.notes import LintReport
 from tedaudit.mechanisms._clipped_logits import FORMATS, zeros_from
 from tedaudit.paths import parse_path
 from tedaudit.plugins.values import Note
-from tedaudit.trust.lint.notes import LintReport
 
 _NAME = "generation_config.json"
 _NEUTRAL: Mapping[str, Any] = {

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers import sentences
-from tedaudit.trust.leaks.finder import find_leaks
+from tedaudit.leaks.finder import find_leaks
 
 pytest.importorskip("tedaudit_zoo")
 SHORT = [f"{' '.join(text.split()[-4:])}." for text in sentences(14)]

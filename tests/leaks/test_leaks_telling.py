@@ -10,11 +10,11 @@ import leaky_rewriters as planted
 import pytest
 
 from helpers import sentences
+from tedaudit.leaks.finder import find_leaks
+from tedaudit.leaks.run_leaks import RunLeaks
+from tedaudit.leaks.telling import tell, tell_run
 from tedaudit.reports.writers.markdown import write_section
 from tedaudit.reports.writers.terminal import write_lines
-from tedaudit.trust.leaks.finder import find_leaks
-from tedaudit.trust.leaks.run_leaks import RunLeaks
-from tedaudit.trust.leaks.telling import tell, tell_run
 
 TEXTS = sentences(40)
 

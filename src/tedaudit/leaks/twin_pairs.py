@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tedaudit.leaks.calls import Calls
+from tedaudit.leaks.outcomes import Back, Compared, LeakTest, judge_pairs
+from tedaudit.leaks.signs import Allowed
+from tedaudit.leaks.twins import Kind, Twin
+from tedaudit.leaks.views import Lesson, learn, list_views
 from tedaudit.plugins.nominal import Nominal
-from tedaudit.trust.leaks.calls import Calls
-from tedaudit.trust.leaks.outcomes import Back, Compared, LeakTest, judge_pairs
-from tedaudit.trust.leaks.signs import Allowed
-from tedaudit.trust.leaks.twins import Kind, Twin
-from tedaudit.trust.leaks.views import Lesson, learn, list_views
 
 
 class TwinPairs:

@@ -11,6 +11,8 @@ from typing import Any
 from tedaudit.api import AnyMechanism, load_corpus
 from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError, TedauditError, did_you_mean, join_names
+from tedaudit.leaks.battery import Battery, BatterySettings, Progress
+from tedaudit.leaks.outcomes import LeakReport
 from tedaudit.plugins.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.protocols import BringsTexts, HasOwnEpsilons, WritesOnce
 from tedaudit.plugins.registry import build, describe_object
@@ -18,8 +20,6 @@ from tedaudit.plugins.values import Claim, Corpus, Draw, Mechanism
 from tedaudit.runs.spec.flags import parse_corpus
 from tedaudit.runs.spec.model import parse_spec
 from tedaudit.seeding import derive
-from tedaudit.trust.leaks.battery import Battery, BatterySettings, Progress
-from tedaudit.trust.leaks.outcomes import LeakReport
 
 ZERO = (1e-6, 1e-4, 1e-2, 0.1, 1.0)
 _MODEL_TRIALS = 60

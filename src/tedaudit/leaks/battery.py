@@ -8,19 +8,19 @@ import numpy as np
 
 from tedaudit.errors import SpecError
 from tedaudit.estimators.multiplicity import holm
+from tedaudit.leaks.calls import Calls, make_together
+from tedaudit.leaks.coins import CoinPairs, find_suspects, judge_repeats, judge_sequences
+from tedaudit.leaks.outcomes import LeakReport, LeakTest, NotRun
+from tedaudit.leaks.processes import judge_processes
+from tedaudit.leaks.signs import Allowed, allow, smallest_p_value
+from tedaudit.leaks.sources import SourcePairs, draw_pairs
+from tedaudit.leaks.twin_pairs import TwinPairs
+from tedaudit.leaks.twins import KINDS, build_twins
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import DigestsMessages
 from tedaudit.plugins.registry import is_foreign, variants
 from tedaudit.plugins.values import Claim, Leak
 from tedaudit.seeding import derive
-from tedaudit.trust.leaks.calls import Calls, make_together
-from tedaudit.trust.leaks.coins import CoinPairs, find_suspects, judge_repeats, judge_sequences
-from tedaudit.trust.leaks.outcomes import LeakReport, LeakTest, NotRun
-from tedaudit.trust.leaks.processes import judge_processes
-from tedaudit.trust.leaks.signs import Allowed, allow, smallest_p_value
-from tedaudit.trust.leaks.sources import SourcePairs, draw_pairs
-from tedaudit.trust.leaks.twin_pairs import TwinPairs
-from tedaudit.trust.leaks.twins import KINDS, build_twins
 
 ERROR = 0.0025
 _MOST_UNITS = 10_000  # if nothing bounds the units of a claim: no text here has more

@@ -9,10 +9,10 @@ import zlib
 import pytest
 
 from tedaudit.errors import ModelError, SpecError
+from tedaudit.leaks.lint.linter import lint, lint_model, lint_units
 from tedaudit.mechanisms._clipped_logits import zeros_from
 from tedaudit.plugins.registry import find
 from tedaudit.plugins.values import Card, Claim, Leak, Rewrite
-from tedaudit.trust.lint.linter import lint, lint_model, lint_units
 from tiny_models import save_roberta
 
 FIELDS_ONLY = {"texts": ()}
@@ -69,7 +69,7 @@ def test_the_fixes_are_values_of_the_sound_variant():
     for name in ("dp-mlm", "dp-prompt", "dp-paraphrase", "dp-st", "dp-bart"):
         plugin = find("mechanism", name)
         published = plugin(**plugin.variants["published"], model="x")
-        from tedaudit.trust.lint.linter import lint_fields
+        from tedaudit.leaks.lint.linter import lint_fields
 
         for note in lint_fields(published):
             field, _, value = note.fix.partition("=")
@@ -77,7 +77,7 @@ def test_the_fixes_are_values_of_the_sound_variant():
 
 
 def test_dp_st_as_released_is_named_by_its_fields():
-    from tedaudit.trust.lint.linter import lint_fields
+    from tedaudit.leaks.lint.linter import lint_fields
 
     plugin = find("mechanism", "dp-st")
     published, sound = (plugin(**plugin.variants[name]) for name in ("published", "sound"))

@@ -5,8 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from tedaudit.plugins.values import Rewrite
-from tedaudit.trust.leaks.views import (
+from tedaudit.leaks.views import (
     LIKENESS,
     RANK,
     Lesson,
@@ -16,6 +15,7 @@ from tedaudit.trust.leaks.views import (
     list_views,
     rank_in_call,
 )
+from tedaudit.plugins.values import Rewrite
 
 WORDS = [
     "amber",

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from tedaudit.errors import shorten
+from tedaudit.leaks.outcomes import Cause, LeakReport, LeakTest
+from tedaudit.leaks.run_leaks import RunLeaks
 from tedaudit.results.section import Cell, Column, Section, Table
-from tedaudit.trust.leaks.outcomes import Cause, LeakReport, LeakTest
-from tedaudit.trust.leaks.run_leaks import RunLeaks
 
 _LONGEST = 150  # characters of a text that are shown
 _MOST_PIECES = 6  # that came back and are named
