@@ -18,7 +18,6 @@ LEVELS = (
     ("utility", "api", "forecast"),
     ("leaks", "studies"),
     ("testing", "experiments"),
-    ("trust",),
     ("cli",),
 )
 """From the ground up. A module may import from levels below its own and from its own folder, no other."""
@@ -88,8 +87,8 @@ def test_every_folder_is_in_the_list_once_and_the_list_names_no_other():
     assert {place(module) for module in modules() if module != "tedaudit"} == set(named)
 
 
-def test_the_list_has_twelve_levels_at_most():
-    assert len(LEVELS) <= 12
+def test_the_list_has_eleven_levels_at_most():
+    assert len(LEVELS) <= 11
 
 
 def test_no_import_points_up():

@@ -17,7 +17,7 @@ ALLOWED = {
     ("runs", "identity"): "texts that were not rewritten stand beside rewrites if other texts are known",
     ("cli", "function"): _WRAPPED,
     ("leaks", "function"): _WRAPPED,
-    ("trust", "function"): _WRAPPED,
+    ("testing", "function"): _WRAPPED,
     ("testing", "identity"): "the answer of an audit of it is known: it must be found",
     ("testing", "constant"): "the answer of an audit of it is known: nothing may be said of it",
     ("leaks", "recorded"): "a word for a table in a note, and the purpose of a seed",

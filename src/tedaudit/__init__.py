@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from tedaudit.studies.frontier.runner import frontier
     from tedaudit.studies.link.linker import link
     from tedaudit.studies.link.result import LinkResult
-    from tedaudit.trust.assertion import NotPrivateError, NotTestedError, PrivacyError, assert_private
+    from tedaudit.testing.assertion import NotPrivateError, NotTestedError, PrivacyError, assert_private
 
 _HOMES = {
     "tedaudit.api": ("audit", "compare", "estimate", "load_corpus", "load_run", "report", "rewrite", "run"),
@@ -80,7 +80,7 @@ _HOMES = {
     "tedaudit.studies.frontier.runner": ("frontier",),
     "tedaudit.studies.link.linker": ("link",),
     "tedaudit.studies.link.result": ("LinkResult",),
-    "tedaudit.trust.assertion": ("NotPrivateError", "NotTestedError", "PrivacyError", "assert_private"),
+    "tedaudit.testing.assertion": ("NotPrivateError", "NotTestedError", "PrivacyError", "assert_private"),
     "tedaudit.leaks.finder": ("find_leaks",),
     "tedaudit.leaks.lint.linter": ("lint",),
     "tedaudit.plugins.values": (

@@ -18,7 +18,7 @@ from tedaudit.reports.plugin_cards import calibration_cards, markdown
 from tedaudit.reports.telling_comparison import explain_comparison, format_cells, headings
 from tedaudit.results.comparison import compare_runs
 from tedaudit.results.gates import Gates
-from tedaudit.trust.assertion import NotPrivateError, assert_private
+from tedaudit.testing.assertion import NotPrivateError, assert_private
 
 pl = pytest.importorskip("polars")
 TEXTS = sentences(60)

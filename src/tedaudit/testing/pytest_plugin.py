@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tedaudit.trust.listeners import listening
+from tedaudit.testing.listeners import listening
 
 if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult

@@ -13,13 +13,13 @@ from planted.flaws import BY_NAME
 from planted.nulls import NULLS
 from tedaudit.errors import SpecError
 from tedaudit.plugins.values import Card, Claim, Rewrite
-from tedaudit.trust.assertion import (
+from tedaudit.testing.assertion import (
     NotPrivateError,
     NotTestedError,
     PrivacyError,
     assert_private,
 )
-from tedaudit.trust.listeners import listening
+from tedaudit.testing.listeners import listening
 
 TEXTS = sentences(60)
 ATTACKS = ["lexical", {"name": "trained", "encoder": "lexical"}]
@@ -314,7 +314,7 @@ def test_a_warning_of_lint_passes_and_is_in_the_result(module):
 
 def test_without_a_claim_only_a_seed_is_an_error():
     from tedaudit.leaks.lint.notes import LintReport, Note
-    from tedaudit.trust.assertion import _list_certain, _Promise
+    from tedaudit.testing.assertion import _list_certain, _Promise
 
     kept, seeded = Note("error", "stop words", "kept"), Note("error", "fixed seed", "5")
     report = LintReport.of("x", [kept, seeded, Note("warning", "fixed seed", "6")])

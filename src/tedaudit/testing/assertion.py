@@ -24,7 +24,7 @@ from tedaudit.results.examples import rank_right
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
 from tedaudit.runs.spec.model import AuditSpec
-from tedaudit.trust.listeners import tell
+from tedaudit.testing.listeners import tell
 
 TRIALS = 2_000
 _SHARE, _LEAST, _MOST, _MODEL = 10, 50, 200, 60  # the battery's trials: a tenth of the audit's, within limits

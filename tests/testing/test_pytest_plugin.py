@@ -118,7 +118,7 @@ import sys
 
 def test_nothing():
     heavy = {"numpy", "polars", "torch", "scipy", "sklearn", "pydantic", "tedaudit.api"}
-    assert "tedaudit.trust.pytest_plugin" in sys.modules
+    assert "tedaudit.testing.pytest_plugin" in sys.modules
     assert not heavy & set(sys.modules)
 """,
         "-p", "no:xdist", "-p", "no:hypothesispytest",
@@ -128,7 +128,9 @@ def test_nothing():
 
 
 def test_importing_the_plugin_imports_nothing_heavy():
-    code = "import sys, tedaudit.trust.pytest_plugin; print(*sorted(m for m in sys.modules if '.' not in m))"
+    code = (
+        "import sys, tedaudit.testing.pytest_plugin; print(*sorted(m for m in sys.modules if '.' not in m))"
+    )
     path = os.pathsep.join([str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
