@@ -17,8 +17,8 @@ from tedaudit.cli.records import try_worst
 from tedaudit.results.certain_losses import write_certain
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.file_list import SHOWN
-from tedaudit.utility.study import run_study
-from tedaudit.utility.study_folder import write_study
+from tedaudit.studies.utility.study import run_study
+from tedaudit.studies.utility.study_folder import write_study
 from tiny_models import save_roberta
 from tiny_study import make_study
 

@@ -15,7 +15,7 @@ LEVELS = (
     ("runs",),
     ("results",),
     ("reports",),
-    ("utility", "api", "forecast"),
+    ("api",),
     ("leaks", "studies"),
     ("testing", "experiments"),
     ("cli",),

@@ -228,7 +228,7 @@ def test_only_the_outer_modules_import_libraries_for_tables_specs_and_terminals(
         "cli",
         "corpora",
         "reports",
-        "utility",
+        "studies.utility",
         "experiments",
     )
     for name, tree in modules().items():

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tedaudit.utility.settings import UtilitySpec, parse_utility
+from tedaudit.studies.utility.settings import UtilitySpec, parse_utility
 
 
 def make_study(out: Path, **changes: object) -> UtilitySpec:

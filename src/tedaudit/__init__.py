@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         TedauditError,
     )
     from tedaudit.estimators import Bound
-    from tedaudit.forecast.forecast import Forecast, plan_audit
     from tedaudit.leaks.finder import find_leaks
     from tedaudit.leaks.lint.linter import lint
     from tedaudit.plugins.batches import Draws, Guesses, Observations, Rewrites, TextLikelihoods
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from tedaudit.seeding import normals, uniforms
     from tedaudit.studies.calibrate.calibrator import calibrate
     from tedaudit.studies.calibrate.result import Answer, Calibrated, EpsilonForTarget
+    from tedaudit.studies.forecast.forecast import Forecast, plan_audit
     from tedaudit.studies.frontier.result import Frontier
     from tedaudit.studies.frontier.runner import frontier
     from tedaudit.studies.link.linker import link
@@ -66,7 +66,7 @@ _HOMES = {
     ),
     "tedaudit.estimators": ("Bound",),
     "tedaudit.runs.engines": ("Engine",),
-    "tedaudit.forecast.forecast": ("Forecast", "plan_audit"),
+    "tedaudit.studies.forecast.forecast": ("Forecast", "plan_audit"),
     "tedaudit.plugins.nominal": ("NO_EPSILON", "Nominal"),
     "tedaudit.reports.result": ("Result",),
     "tedaudit.results.findings": ("AuditResult", "Finding"),

@@ -12,8 +12,8 @@ from helpers import sentences
 from tedaudit.api import load_run, report
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.file_list import SHOWN
-from tedaudit.utility.study import run_study
-from tedaudit.utility.study_folder import write_study
+from tedaudit.studies.utility.study import run_study
+from tedaudit.studies.utility.study_folder import write_study
 from tiny_study import make_study
 
 TEXTS = sentences(30)

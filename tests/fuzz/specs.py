@@ -14,9 +14,9 @@ import yaml
 from fuzz.command import main
 from fuzz.mutations import NAMES, PLAUSIBLE, YAML, Tally, flip, replace_in_tree, spoil, try_case, working_in
 from tedaudit.api import run
-from tedaudit.forecast.forecast import plan_audit
 from tedaudit.runs.spec.flags import merge_flags, parse_k
 from tedaudit.runs.spec.model import AuditSpec, parse_spec, read_spec
+from tedaudit.studies.forecast.forecast import plan_audit
 
 TEXTS = "".join(f"{who} {did} the {what}\n" for who in ("ann", "bob", "cat", "dan") for did in ("lost",
 "sold")

@@ -15,7 +15,7 @@ from tedaudit.mechanisms.function import Function
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.plugins.values import Callee
 from tedaudit.runs.calls import CallCounts, find_callee
-from tedaudit.utility.study import run_study
+from tedaudit.studies.utility.study import run_study
 from tiny_study import make_study
 
 

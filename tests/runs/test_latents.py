@@ -16,13 +16,13 @@ from helpers import HERE, FreshProcesses, Stop, make_spec, sentences, snapshot, 
 from latent_examples import RESAMPLED, Encoding, Remaking, latents, make_latent_work, without_latents
 from tedaudit.api import run
 from tedaudit.errors import ContractError
-from tedaudit.forecast.forecast import plan_audit
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.plugins.batches import Ragged
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.engines import ProcessEngine, SerialEngine
 from tedaudit.runs.preparation import prepare
 from tedaudit.runs.schedule import open_schedules
+from tedaudit.studies.forecast.forecast import plan_audit
 from tedaudit.studies.replay import replay
 
 LATER = {"name": "py:latent_examples:Remaking", "label": "Encoding"}  # tables have the same names

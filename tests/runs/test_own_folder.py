@@ -10,10 +10,10 @@ import pytest
 from command_line import TEXTS
 from tedaudit import api
 from tedaudit.errors import RunDirectoryError, TedauditError
-from tedaudit.forecast.forecast import plan_audit
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.runs.own_folder import foresee_folder, name_run, own_folder
 from tedaudit.runs.spec.model import AuditSpec, parse_spec
+from tedaudit.studies.forecast.forecast import plan_audit
 
 SPEC = {
     "corpus": {"name": "files", "path": "texts.txt"}, "mechanisms": ["word-rr"], "epsilons": [2],

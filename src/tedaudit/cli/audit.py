@@ -255,10 +255,10 @@ class Wishes:
 def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
     """Make the plan of an audit and print it; nothing is written."""
     from tedaudit.cli.console import mention_charts, show_section
-    from tedaudit.forecast.forecast import plan_audit
-    from tedaudit.forecast.telling import describe_forecast
-    from tedaudit.forecast.work import Beyond
     from tedaudit.runs.own_folder import foresee_folder
+    from tedaudit.studies.forecast.forecast import plan_audit
+    from tedaudit.studies.forecast.telling import describe_forecast
+    from tedaudit.studies.forecast.work import Beyond
 
     forecast = plan_audit(
         foresee_folder(spec, wishes.base), ceiling=wishes.ceiling, success=wishes.success,

@@ -39,8 +39,8 @@ from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.missing import Missing, describe_missing
 from tedaudit.runs.runner import Progress
 from tedaudit.runs.spec.zoo_defaults import KnownModel
-from tedaudit.utility.results import UtilityResult
-from tedaudit.utility.telling import tell as tell_utility
+from tedaudit.studies.utility.results import UtilityResult
+from tedaudit.studies.utility.telling import tell as tell_utility
 
 if TYPE_CHECKING:
     from tedaudit.experiments.definition import Outcome

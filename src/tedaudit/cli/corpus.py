@@ -11,7 +11,7 @@ from tedaudit.cli.options import AUDITED, OUTPUT, WORK, Column, Json, Quiet, opt
 
 if TYPE_CHECKING:
     from tedaudit.corpora._check import AuthorFacts, CorpusCheck, FileCheck, Rows, TextFacts
-    from tedaudit.forecast.cuts import Cut
+    from tedaudit.studies.forecast.cuts import Cut
 
 corpus = typer.Typer(
     no_args_is_help=True, help="Look at a file of texts, or make a table of triples from one."
@@ -69,7 +69,7 @@ def check(
     """
     from tedaudit.corpora._check import check_files
     from tedaudit.corpora.files import Files
-    from tedaudit.forecast.cuts import count_cuts
+    from tedaudit.studies.forecast.cuts import count_cuts
 
     checked = check_files(Files(path, column, encoding, header, test), author)
     cuts = [] if checked.corpus is None else count_cuts(checked.corpus.texts)

@@ -78,9 +78,9 @@ def utility(
     from tedaudit.runs.missing import find_missing
     from tedaudit.runs.spec.code_names import list_code
     from tedaudit.runs.spec.flags import merge_flags
-    from tedaudit.utility.settings import parse_utility
-    from tedaudit.utility.study import run_study
-    from tedaudit.utility.study_folder import check_run, write_study
+    from tedaudit.studies.utility.settings import parse_utility
+    from tedaudit.studies.utility.study import run_study
+    from tedaudit.studies.utility.study_folder import check_run, write_study
 
     flags: dict[str, Any] = {
         "corpus": corpus, "tasks": task, "private": private, "mechanism": mechanism, "epsilon": epsilon,

@@ -26,10 +26,10 @@ from tedaudit.results.section import Cell, Section
 from tedaudit.runs.exported import check_target, write_exported
 from tedaudit.runs.files import make_folders
 from tedaudit.runs.spec.model import PluginSpec
-from tedaudit.utility.results import caption
-from tedaudit.utility.settings import parse_utility
-from tedaudit.utility.study import run_study
-from tedaudit.utility.telling import figure, tabulate_changes, tell, tell_lacks
+from tedaudit.studies.utility.results import caption
+from tedaudit.studies.utility.settings import parse_utility
+from tedaudit.studies.utility.study import run_study
+from tedaudit.studies.utility.telling import figure, tabulate_changes, tell, tell_lacks
 
 _ZOO = "pip install tedaudit-zoo"
 

@@ -19,7 +19,7 @@ from tedaudit.studies.frontier import telling as frontier_figure
 from tedaudit.studies.frontier.result import Frontier, list_scored, range_over_ends
 from tedaudit.studies.frontier.runner import rename_points, write_frontier
 from tedaudit.studies.frontier.telling import draw_frontier, tell
-from tedaudit.utility.results import Scores
+from tedaudit.studies.utility.results import Scores
 
 DEMO = {"name": "demo", "size": 300}
 SETTINGS = {

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.studies.calibrate.result import Answer, Calibrated, EpsilonForTarget
+from tedaudit.studies.utility.results import Change, Measurement, Scores, Task, UtilityResult, compare_scores
 from tedaudit.text.plain_data import PlainData, pick
-from tedaudit.utility.results import Change, Measurement, Scores, Task, UtilityResult, compare_scores
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ from tedaudit.studies.calibrate.calibrator import (
 from tedaudit.studies.calibrate.result import Calibrated
 from tedaudit.studies.frontier.result import Frontier, list_scored, place_scores
 from tedaudit.studies.frontier.telling import tell, write_frontier_figure
-from tedaudit.utility.labels import take_labels
-from tedaudit.utility.results import UtilityResult
-from tedaudit.utility.settings import UtilitySpec, parse_utility
-from tedaudit.utility.study import run_study
-from tedaudit.utility.study_folder import write_study
+from tedaudit.studies.utility.labels import take_labels
+from tedaudit.studies.utility.results import UtilityResult
+from tedaudit.studies.utility.settings import UtilitySpec, parse_utility
+from tedaudit.studies.utility.study import run_study
+from tedaudit.studies.utility.study_folder import write_study
 
 NAME = "frontier"  # of the run directory, and of the section in its report
 _SCORING = (

@@ -18,8 +18,8 @@ from tedaudit.results.section import Cell, Column, Section, Table
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Answer
 from tedaudit.studies.frontier.result import Frontier, FrontierPoint, range_over_ends
-from tedaudit.utility.results import Scores, Task, caption
-from tedaudit.utility.telling import frame_panel, tell_lacks
+from tedaudit.studies.utility.results import Scores, Task, caption
+from tedaudit.studies.utility.telling import frame_panel, tell_lacks
 
 _COLUMNS = (
     Column("task", "task", 0), Column("measured by", rank=3), Column("target", "figures", 0),

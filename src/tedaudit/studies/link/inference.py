@@ -25,9 +25,9 @@ from tedaudit.plugins.registry import Reference, build
 from tedaudit.plugins.values import Plan
 from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.link.table import Release
+from tedaudit.studies.utility.classifiers import Lesson, NotLearnt, choose_classifier, list_unseen, majority
 from tedaudit.text.plain_data import PlainData
 from tedaudit.trials.judge import judge, tie_keys
-from tedaudit.utility.classifiers import Lesson, NotLearnt, choose_classifier, list_unseen, majority
 
 LLM, BROUGHT = "llm", "brought"  # who guesses, if it is no classifier
 HELD_OUT = 1 / 3

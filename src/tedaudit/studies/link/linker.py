@@ -42,8 +42,8 @@ from tedaudit.studies.link.result import (
 from tedaudit.studies.link.study_folder import check_folder, refuse_other_release, write_link
 from tedaudit.studies.link.table import ColumnNames, Columns, Release, read_release
 from tedaudit.studies.link.trials import count_pairs, draw_pairs, make_row
+from tedaudit.studies.utility.classifiers import TFIDF, NotLearnt
 from tedaudit.trials.judge import judge, tie_keys
-from tedaudit.utility.classifiers import TFIDF, NotLearnt
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from tedaudit.studies.link.authors import EVERYONE, PAIRED, Exposure
 from tedaudit.studies.link.inference import Inference, Share
 from tedaudit.studies.link.ranks import Ranks, order_evidence
 from tedaudit.studies.link.table import Release
+from tedaudit.studies.utility.classifiers import NotLearnt
 from tedaudit.text.plain_data import PlainData, pick, to_data
-from tedaudit.utility.classifiers import NotLearnt
 from tedaudit.version import __version__
 
 PLACES = (1, 5, 10)

@@ -18,7 +18,7 @@ from tedaudit.results.section import Column, Section, Table
 from tedaudit.studies.link.authors import EVERYONE, PAIRED, Exposed, Exposure
 from tedaudit.studies.link.inference import BROUGHT, LLM, Inference, Share
 from tedaudit.studies.link.result import ALL, PAIRS, LinkedAttack, LinkResult
-from tedaudit.utility.classifiers import name_classes
+from tedaudit.studies.utility.classifiers import name_classes
 
 SOURCE = "Article 29 Data Protection Working Party, Opinion 05/2014 on Anonymisation Techniques (WP 216)"
 MEANINGS: Mapping[str, str] = {

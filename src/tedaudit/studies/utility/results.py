@@ -11,10 +11,10 @@ from tedaudit.plugins.nominal import Nominal
 from tedaudit.results.family import judge_gate, leave_untested
 from tedaudit.results.utility import PRIVATE, SCORE
 from tedaudit.results.verdict import Verdict
+from tedaudit.studies.utility.classifiers import NotLearnt
+from tedaudit.studies.utility.matched import Guessed
+from tedaudit.studies.utility.settings import Role
 from tedaudit.text.plain_data import PlainData, pick
-from tedaudit.utility.classifiers import NotLearnt
-from tedaudit.utility.matched import Guessed
-from tedaudit.utility.settings import Role
 
 NOT_GUESSED = leave_untested(
     "no test text was rewritten to guess the column from (`private_records` is 0, or rewrites come from a "

@@ -18,8 +18,8 @@ from tedaudit.runs.checksums import ChecksumError, check_json, seal_json
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.files import TEMPORARY, make_folders, write_atomically
 from tedaudit.runs.table_folder import TableFolder
-from tedaudit.utility.results import UtilityResult
-from tedaudit.utility.telling import describe_changes, figure, tell
+from tedaudit.studies.utility.results import UtilityResult
+from tedaudit.studies.utility.telling import describe_changes, figure, tell
 
 _MARK = "study.json"
 _LONGEST = 200  # characters of a folder's name

@@ -7,8 +7,15 @@ import pytest
 from tedaudit.errors import ModelError
 from tedaudit.models.loading import WEIGHTS, load_checkpoint, save_quantised
 from tedaudit.models.tuning import Tuning, _load_body, _Model, body_checksum
-from tedaudit.utility.classifiers import Lesson, TextEncoder, Tfidf, choose_classifier, macro_f1, majority
-from tedaudit.utility.study import run_study
+from tedaudit.studies.utility.classifiers import (
+    Lesson,
+    TextEncoder,
+    Tfidf,
+    choose_classifier,
+    macro_f1,
+    majority,
+)
+from tedaudit.studies.utility.study import run_study
 from tiny_models import one_thread, save_bart, save_roberta
 from tiny_study import make_study
 

@@ -28,8 +28,7 @@ from tedaudit.runs.preparation import epsilons_of, load_texts
 from tedaudit.runs.rewrites import RewriteTable
 from tedaudit.runs.table_folder import TableFolder
 from tedaudit.seeding import derive
-from tedaudit.trials.judge import Wanted, make_draws
-from tedaudit.utility.classifiers import (
+from tedaudit.studies.utility.classifiers import (
     Classifier,
     Lesson,
     Tfidf,
@@ -38,17 +37,18 @@ from tedaudit.utility.classifiers import (
     majority,
     read_by,
 )
-from tedaudit.utility.labels import LabelledTexts, take_labels
-from tedaudit.utility.matched import (
+from tedaudit.studies.utility.labels import LabelledTexts, take_labels
+from tedaudit.studies.utility.matched import (
     Guessed,
     choose_tested,
     count_guessed,
     make_game,
     play,
 )
-from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult
-from tedaudit.utility.settings import UtilitySpec
-from tedaudit.utility.study_folder import Prediction, ScoreTable, StudyFolder
+from tedaudit.studies.utility.results import Measurement, Scores, Task, UtilityResult
+from tedaudit.studies.utility.settings import UtilitySpec
+from tedaudit.studies.utility.study_folder import Prediction, ScoreTable, StudyFolder
+from tedaudit.trials.judge import Wanted, make_draws
 
 Progress = Callable[[str, int, int], None]
 Announce = Callable[[str], None]

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tedaudit.forecast.prospects import Goals, Prospect, make_outlook
-from tedaudit.forecast.work import Beyond, FreshWork, Work, count_fresh, count_work
 from tedaudit.runs.calls import describe_calls
 from tedaudit.runs.own_folder import foresee_folder
 from tedaudit.runs.preparation import prepare
 from tedaudit.runs.spec.model import AuditSpec, parse_spec
+from tedaudit.studies.forecast.prospects import Goals, Prospect, make_outlook
+from tedaudit.studies.forecast.work import Beyond, FreshWork, Work, count_fresh, count_work
 from tedaudit.text.plain_data import pick
 
 

@@ -17,8 +17,8 @@ from tedaudit.reports.writers.figures import (
     mark_height,
 )
 from tedaudit.results.section import Cell, Column, Section, Table
-from tedaudit.utility.classifiers import name_classes
-from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption, compare_scores
+from tedaudit.studies.utility.classifiers import name_classes
+from tedaudit.studies.utility.results import Measurement, Scores, Task, UtilityResult, caption, compare_scores
 
 _COLUMNS = (
     Column("task", "task", 0), Column("mechanism", "label", 0), Column("epsilon", "figures", 0),

@@ -11,9 +11,9 @@ from helpers import Failing, Recording
 from tedaudit.mechanisms.constant import Constant
 from tedaudit.plugins.values import Card, Claim, Rewrite
 from tedaudit.seeding import derive
-from tedaudit.utility.matched import choose_tested, make_game, match_pairs, play
-from tedaudit.utility.study import run_study
-from tedaudit.utility.study_folder import markdown
+from tedaudit.studies.utility.matched import choose_tested, make_game, match_pairs, play
+from tedaudit.studies.utility.study import run_study
+from tedaudit.studies.utility.study_folder import markdown
 from tiny_study import make_study
 
 

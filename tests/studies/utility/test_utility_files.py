@@ -13,9 +13,9 @@ from tedaudit.results.reading import read_result
 from tedaudit.results.utility import Utility, read_utility
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.spec.model import parse_spec
-from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption
-from tedaudit.utility.study_folder import check_run, markdown, write_study
-from tedaudit.utility.telling import figure, tell
+from tedaudit.studies.utility.results import Measurement, Scores, Task, UtilityResult, caption
+from tedaudit.studies.utility.study_folder import check_run, markdown, write_study
+from tedaudit.studies.utility.telling import figure, tell
 
 RESULT = UtilityResult(
     "small", Path("unused"), "demo", "tfidf", (100, 50),

@@ -1,9 +1,9 @@
 """Tells a forecast: what an audit would take, and what it could show."""
 
-from tedaudit.forecast.forecast import Forecast
-from tedaudit.forecast.prospects import Prospect
-from tedaudit.forecast.work import Rewriting
 from tedaudit.results.section import Cell, Column, Section, Table
+from tedaudit.studies.forecast.forecast import Forecast
+from tedaudit.studies.forecast.prospects import Prospect
+from tedaudit.studies.forecast.work import Rewriting
 
 _WORK = (
     Column("mechanism", "label", 0), Column("rewrites", "count", 0), Column("by attacks", "count"),

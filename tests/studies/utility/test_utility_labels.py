@@ -5,10 +5,10 @@ import pytest
 from tedaudit.corpora.files import Given
 from tedaudit.errors import CorpusError, SpecError
 from tedaudit.plugins.values import Corpus, Split
-from tedaudit.utility.labels import take_labels
-from tedaudit.utility.settings import parse_utility
-from tedaudit.utility.study import run_study
-from tedaudit.utility.telling import tell
+from tedaudit.studies.utility.labels import take_labels
+from tedaudit.studies.utility.settings import parse_utility
+from tedaudit.studies.utility.study import run_study
+from tedaudit.studies.utility.telling import tell
 from tiny_study import make_study
 
 

@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tedaudit.utility.classifiers import macro_f1
-from tedaudit.utility.results import Scores, compare_scores
-from tedaudit.utility.study import redraw_tests, resample_f1
+from tedaudit.studies.utility.classifiers import macro_f1
+from tedaudit.studies.utility.results import Scores, compare_scores
+from tedaudit.studies.utility.study import redraw_tests, resample_f1
 
 TRUTH, PREDICTED = ("a", "b", "a", "c"), ("a", "a", "b", "c")
 

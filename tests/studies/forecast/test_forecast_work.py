@@ -9,10 +9,10 @@ from command_line import contents
 from helpers import make_spec, sentences, stopped
 from tedaudit.api import run
 from tedaudit.attacks.embedding import Embedding
-from tedaudit.forecast.forecast import plan_audit
-from tedaudit.forecast.work import uses_encoder
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.models.encoders.sentence import load_encoder
+from tedaudit.studies.forecast.forecast import plan_audit
+from tedaudit.studies.forecast.work import uses_encoder
 from tiny_models import save_roberta, save_static_encoder
 
 ASKED = Counter()

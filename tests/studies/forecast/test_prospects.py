@@ -11,8 +11,8 @@ from tedaudit.estimators import Counts
 from tedaudit.estimators.intervals import binomial_tail
 from tedaudit.estimators.multiplicity import detectable_success
 from tedaudit.estimators.reduced import ESTIMATOR
-from tedaudit.forecast.forecast import plan_audit
-from tedaudit.forecast.prospects import Goals
+from tedaudit.studies.forecast.forecast import plan_audit
+from tedaudit.studies.forecast.prospects import Goals
 
 
 def promise(total, delta=0.0):

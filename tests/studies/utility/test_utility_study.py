@@ -9,9 +9,9 @@ from tedaudit import load_corpus
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.runs.checksums import seal_json
 from tedaudit.seeding import derive
-from tedaudit.utility.results import compare_scores
-from tedaudit.utility.study import run_study
-from tedaudit.utility.telling import describe_changes, tabulate_changes
+from tedaudit.studies.utility.results import compare_scores
+from tedaudit.studies.utility.study import run_study
+from tedaudit.studies.utility.telling import describe_changes, tabulate_changes
 from tiny_study import make_study
 
 

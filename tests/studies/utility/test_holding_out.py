@@ -4,7 +4,7 @@ import pytest
 
 from tedaudit.errors import CorpusError, SpecError
 from tedaudit.plugins.values import Corpus, Split
-from tedaudit.utility.labels import is_held_out, take_labels
+from tedaudit.studies.utility.labels import is_held_out, take_labels
 from tiny_study import make_study
 
 TEXTS = [f"a text about number {n}" for n in range(200)]

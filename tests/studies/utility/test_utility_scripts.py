@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from tedaudit.utility.classifiers import Lesson, Tfidf, read_by
+from tedaudit.studies.utility.classifiers import Lesson, Tfidf, read_by
 from world_texts import write_texts
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tedaudit.forecast import cuts
-from tedaudit.forecast.cuts import count_cuts
 from tedaudit.models.zoo import is_installed
 from tedaudit.plugins.registry import Reference, build
+from tedaudit.studies.forecast import cuts
+from tedaudit.studies.forecast.cuts import count_cuts
 
 LONG = ["a few words", "word " * 16, "word " * 17, "word " * 400, "字" * 60]
 

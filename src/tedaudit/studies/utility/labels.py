@@ -12,9 +12,9 @@ from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names
 from tedaudit.plugins.values import Corpus, Split, fold_text
 from tedaudit.runs.files import key_of
 from tedaudit.seeding import derive, uniforms
+from tedaudit.studies.utility.classifiers import NotLearnt, list_unseen
+from tedaudit.studies.utility.settings import UtilitySpec
 from tedaudit.text.readers import join_columns
-from tedaudit.utility.classifiers import NotLearnt, list_unseen
-from tedaudit.utility.settings import UtilitySpec
 
 
 @dataclass(frozen=True)
