@@ -2,14 +2,14 @@
 
     python benchmarks/paper_claims.py
 
-The claims are those of src/tedaudit/experiments/claims.yaml; pages are judged from their JSON.
+The claims are those of src/tedaudit/paper/claims.yaml; pages are judged from their JSON.
 """
 
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tedaudit.experiments.claims import Check, Claim, Judged, describe_rule, judge, list_claims
+from tedaudit.paper.claims import Check, Claim, Judged, describe_rule, judge, list_claims
 
 _RESULTS = Path(__file__).parents[1] / "docs" / "results"
 _SCALES = ("zoo", "real")

@@ -17,7 +17,7 @@ LEVELS = (
     ("reports",),
     ("api",),
     ("leaks", "studies"),
-    ("testing", "experiments"),
+    ("testing", "paper"),
     ("cli",),
 )
 """From the ground up. A module may import from levels below its own and from its own folder, no other."""

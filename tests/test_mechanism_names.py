@@ -8,7 +8,7 @@ from pathlib import Path
 import tedaudit
 
 SOURCE = Path(tedaudit.__file__).parent
-HOMES = {"mechanisms", "experiments"}  # where mechanisms are written, and where the paper's audits name them
+HOMES = {"mechanisms", "paper"}  # where mechanisms are written, and where the paper's audits name them
 EXAMPLES = {"SMALL", "SIX"}  # of spec: what `tedaudit run` does without a file
 _WRAPPED = "whatever is called to rewrite and is no mechanism is wrapped by this one"
 ALLOWED = {

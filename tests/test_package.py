@@ -229,7 +229,7 @@ def test_only_the_outer_modules_import_libraries_for_tables_specs_and_terminals(
         "corpora",
         "reports",
         "studies.utility",
-        "experiments",
+        "paper",
     )
     for name, tree in modules().items():
         anywhere = {found.partition(".")[0] for found in imports(tree)} & set(TABLES)

@@ -43,7 +43,7 @@ from tedaudit.studies.utility.results import UtilityResult
 from tedaudit.studies.utility.telling import tell as tell_utility
 
 if TYPE_CHECKING:
-    from tedaudit.experiments.definition import Outcome
+    from tedaudit.paper.definition import Outcome
 
 
 def console(*, error: bool = False) -> Console:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tedaudit.cli.console import show_section
-from tedaudit.experiments.cost import count_guesses, count_rewrites
-from tedaudit.experiments.definition import Experiment
+from tedaudit.paper.cost import count_guesses, count_rewrites
+from tedaudit.paper.definition import Experiment
 from tedaudit.results.section import Column, Section, Table
 
 

@@ -71,7 +71,7 @@ def _find_class(kind: Any, name: str) -> Any:
 
 def _list_experiments(*, as_json: bool) -> None:
     from tedaudit.cli.experiments import describe_cost, show_experiments
-    from tedaudit.experiments.definition import load, names, scales_of
+    from tedaudit.paper.definition import load, names, scales_of
 
     experiments = [[load(name, scale) for scale in scales_of(name)] for name in names()]
     if as_json:

@@ -47,9 +47,9 @@ def reproduce(
 ) -> None:
     """Reproduce a figure or table of the paper, on corpora and models of your choice."""
     from tedaudit.cli.console import progress_bar, show_outcome, show_section
-    from tedaudit.experiments.cost import tabulate_plan
-    from tedaudit.experiments.definition import Workspace, load
-    from tedaudit.experiments.reproduction import reproduce as reproduced
+    from tedaudit.paper.cost import tabulate_plan
+    from tedaudit.paper.definition import Workspace, load
+    from tedaudit.paper.reproduction import reproduce as reproduced
     from tedaudit.runs.spec.flags import merge_engine, parse_corpus
 
     flags = {"engine": engine, "workers": workers, "address": address, "resource": resource}

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from tedaudit.api import load_run
-from tedaudit.experiments.convention import convert_units
-from tedaudit.experiments.definition import Experiment, Workspace
+from tedaudit.paper.convention import convert_units
+from tedaudit.paper.definition import Experiment, Workspace
 from tedaudit.plugins.values import Card, Claim, Rewrite
 from tedaudit.runs.directory import RunDirectory
 

@@ -4,8 +4,8 @@ from typing import get_args
 
 import pytest
 
-from tedaudit.experiments.definition import Experiment, Kind, Workspace, load, names
-from tedaudit.experiments.reproduction import MAKERS, train_on_rewrites
+from tedaudit.paper.definition import Experiment, Kind, Workspace, load, names
+from tedaudit.paper.reproduction import MAKERS, train_on_rewrites
 
 SHOWN = {
     "fig-llm": "figure 2", "fig-embedding": "figure 3", "fig-downstream": "figure 4",

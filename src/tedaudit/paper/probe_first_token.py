@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.experiments.definition import Experiment, Outcome, Workspace
-from tedaudit.experiments.probe_inputs import (
+from tedaudit.mechanisms._generator import Autoregressive
+from tedaudit.paper.definition import Experiment, Outcome, Workspace
+from tedaudit.paper.probe_inputs import (
     Subject,
     choose_texts,
     corpora,
@@ -20,7 +21,6 @@ from tedaudit.experiments.probe_inputs import (
     sample_texts,
     subjects,
 )
-from tedaudit.mechanisms._generator import Autoregressive
 from tedaudit.plugins.values import Floats
 from tedaudit.reports.writers.figures import (
     STYLES,

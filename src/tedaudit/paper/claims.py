@@ -72,7 +72,7 @@ class Judged:
 @cache
 def list_claims() -> tuple[Claim, ...]:
     """Return the paper's claims, in the order of their numbers."""
-    file = resources.files("tedaudit.experiments") / "claims.yaml"
+    file = resources.files("tedaudit.paper") / "claims.yaml"
     return tuple(Claim(**one) for one in yaml.safe_load(file.read_text(encoding="utf-8")))
 
 

@@ -1,7 +1,7 @@
 """What experiments cost: rows, counted as they are made."""
 
-from tedaudit.experiments.cost import AUDITS, count_guesses, count_rewrites
-from tedaudit.experiments.definition import Experiment, load, names
+from tedaudit.paper.cost import AUDITS, count_guesses, count_rewrites
+from tedaudit.paper.definition import Experiment, load, names
 
 SMALL = {
     "id": "small", "title": "small", "paper": "none", "kind": "ablation", "corpora": ["demo", "atis"],

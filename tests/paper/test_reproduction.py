@@ -8,11 +8,11 @@ from typer.testing import CliRunner
 
 from tedaudit.cli import app
 from tedaudit.errors import ModelError, PathError, SpecError
-from tedaudit.experiments.definition import GRID, Outcome, Workspace, load, names, scales_of
-from tedaudit.experiments.rankings import list_rankings
-from tedaudit.experiments.reproduction import markdown, name_models, reproduce, variant_of
 from tedaudit.mechanisms.dp_mlm import DPMLM
 from tedaudit.models.catalogue import ENTRIES
+from tedaudit.paper.definition import GRID, Outcome, Workspace, load, names, scales_of
+from tedaudit.paper.rankings import list_rankings
+from tedaudit.paper.reproduction import markdown, name_models, reproduce, variant_of
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.results.section import Column, Section, Table
 from tedaudit.runs.spec.model import MechanismSpec

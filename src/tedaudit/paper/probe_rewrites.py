@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
-from tedaudit.experiments.definition import Experiment, Outcome, Workspace
-from tedaudit.experiments.probe_inputs import (
+from tedaudit.paper.definition import Experiment, Outcome, Workspace
+from tedaudit.paper.probe_inputs import (
     Subject,
     choose_texts,
     cosines,

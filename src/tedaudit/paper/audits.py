@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from tedaudit.estimators import clopper_pearson, confidence_sequence
 from tedaudit.estimators.paired import Scale, mcnemar, paired_counts, paired_epsilon_interval
-from tedaudit.experiments.definition import Experiment, Outcome, Workspace, corpus_name
-from tedaudit.experiments.rankings import describe_rankings, list_rankings, tabulate_rankings
 from tedaudit.models.encoders.sentence import load_encoder
+from tedaudit.paper.definition import Experiment, Outcome, Workspace, corpus_name
+from tedaudit.paper.rankings import describe_rankings, list_rankings, tabulate_rankings
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.reports.figures import figure
 from tedaudit.reports.first_screen import Pivot, explain_losses, make_loss_pivots

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tedaudit.experiments.audits import _count_neighbours, agreement, trend
+from tedaudit.paper.audits import _count_neighbours, agreement, trend
 from tedaudit.trials.candidates import Pool, Sampling, candidate_sets
 
 TEXTS = [

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import ModelError
-from tedaudit.experiments.audits import ablate, calibrate, compare_attacks
-from tedaudit.experiments.claims import judge, tell_claims
-from tedaudit.experiments.convention import convert_units
-from tedaudit.experiments.definition import Experiment, Outcome, Scale, Workspace, corpus_name
-from tedaudit.experiments.probe_first_token import first_token
-from tedaudit.experiments.probe_noise import noise
-from tedaudit.experiments.probe_rewrites import examples, tokenization, variance
 from tedaudit.models.zoo import list_folders
+from tedaudit.paper.audits import ablate, calibrate, compare_attacks
+from tedaudit.paper.claims import judge, tell_claims
+from tedaudit.paper.convention import convert_units
+from tedaudit.paper.definition import Experiment, Outcome, Scale, Workspace, corpus_name
+from tedaudit.paper.probe_first_token import first_token
+from tedaudit.paper.probe_noise import noise
+from tedaudit.paper.probe_rewrites import examples, tokenization, variance
 from tedaudit.plugins.protocols import UsesModels
 from tedaudit.plugins.registry import Kind, build, variants
 from tedaudit.reports.writers.figures import figures_missing, save_figure

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.experiments.definition import Experiment, Outcome, Workspace
-from tedaudit.experiments.probe_inputs import (
+from tedaudit.mechanisms._latent import Latent
+from tedaudit.paper.definition import Experiment, Outcome, Workspace
+from tedaudit.paper.probe_inputs import (
     Subject,
     corpora,
     epsilon_axis,
@@ -16,7 +17,6 @@ from tedaudit.experiments.probe_inputs import (
     sample_texts,
     subjects,
 )
-from tedaudit.mechanisms._latent import Latent
 from tedaudit.reports.writers.figures import (
     GREY,
     STYLES,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tedaudit.experiments.claims import Check, Claim, describe_rule, judge, list_claims, tell_claims
-from tedaudit.experiments.definition import Workspace, load, names
-from tedaudit.experiments.reproduction import reproduce
+from tedaudit.paper.claims import Check, Claim, describe_rule, judge, list_claims, tell_claims
+from tedaudit.paper.definition import Workspace, load, names
+from tedaudit.paper.reproduction import reproduce
 
 PROJECT = Path(__file__).parents[2]
 RESULTS = PROJECT / "docs" / "results"
@@ -35,7 +35,7 @@ def make_page(bounds, *, title="atis: TeDA bound (ceiling 4.00)"):
 def judge_alone(monkeypatch, page, **check):
     """Return what a page shows of one check."""
     claim = Claim(says="so it is", checks=[Check(page="page", **check)])
-    monkeypatch.setattr("tedaudit.experiments.claims.list_claims", lambda: (claim,))
+    monkeypatch.setattr("tedaudit.paper.claims.list_claims", lambda: (claim,))
     [judged] = judge(page)
     return judged
 

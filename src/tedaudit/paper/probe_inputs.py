@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.experiments.definition import Experiment
 from tedaudit.models.encoders.sentence import load_encoder
+from tedaudit.paper.definition import Experiment
 from tedaudit.plugins.registry import build
 from tedaudit.plugins.values import Corpus, Draw, Rewrite
 from tedaudit.reports.writers.figures import mark_epsilons

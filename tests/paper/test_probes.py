@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.experiments.definition import Experiment, Workspace, load
-from tedaudit.experiments.probe_inputs import choose_texts, cosines, options_of, subjects
-from tedaudit.experiments.probe_rewrites import _describe_pieces
-from tedaudit.experiments.reproduction import MAKERS, write_outcome
+from tedaudit.paper.definition import Experiment, Workspace, load
+from tedaudit.paper.probe_inputs import choose_texts, cosines, options_of, subjects
+from tedaudit.paper.probe_rewrites import _describe_pieces
+from tedaudit.paper.reproduction import MAKERS, write_outcome
 from tedaudit.plugins.registry import build
 from tedaudit.runs.spec.model import MechanismSpec
 from tiny_models import one_thread, save_bart, save_gpt2

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from tedaudit.estimators.paired import rank_agreement
-from tedaudit.experiments.definition import Experiment, Outcome, Workspace, corpus_name
-from tedaudit.experiments.probe_inputs import Subject, subjects
+from tedaudit.paper.definition import Experiment, Outcome, Workspace, corpus_name
+from tedaudit.paper.probe_inputs import Subject, subjects
 from tedaudit.plugins.nominal import Nominal
 from tedaudit.plugins.protocols import CutsTexts
 from tedaudit.plugins.values import Plan

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tedaudit.estimators import DEFAULT_ESTIMATOR, find_estimator
-from tedaudit.experiments.definition import AUDITS, Experiment, corpus_name
+from tedaudit.paper.definition import AUDITS, Experiment, corpus_name
 from tedaudit.results.section import Column, Section, Table
 
 _PLAN = (

@@ -91,7 +91,7 @@ class Experiment(BaseModel):
 
 def names() -> list[str]:
     """Return the names of all experiments."""
-    folder = resources.files("tedaudit.experiments") / "definitions"
+    folder = resources.files("tedaudit.paper") / "definitions"
     return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
 
 
@@ -106,7 +106,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _read_yaml(path: str) -> dict[str, Any]:
-    file = resources.files("tedaudit.experiments").joinpath(*path.split("/"))
+    file = resources.files("tedaudit.paper").joinpath(*path.split("/"))
     found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     return found
 
