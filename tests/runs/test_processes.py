@@ -54,7 +54,7 @@ def test_processes_write_the_same_files_as_one(tmp_path):
 def test_the_engine_of_the_spec_is_used_and_all_processes_work(tmp_path):
     (tmp_path / "who").mkdir()
     slow = {"name": f"{PLUGINS}:Slow", "folder": str(tmp_path / "who"), "seconds": 0.3}
-    run(make_many_chunks(tmp_path / "run", mechanisms=[slow], trials=1000, block=0, engine=TWO))
+    run(make_many_chunks(tmp_path / "run", mechanisms=[slow], trials=1000, block=50, engine=TWO))
     who = [int(path.name) for path in (tmp_path / "who").iterdir()]
     assert len(who) == 2
     assert os.getpid() not in who

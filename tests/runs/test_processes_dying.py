@@ -17,7 +17,7 @@ from tedaudit.errors import InfrastructureError
 from tedaudit.runs.engines import ProcessEngine
 
 TESTS = Path(__file__).parents[1]
-ONE_WAVE = {"trials": 1000, "block": 0, "batch_size": 20}  # many steps that can be done at the same time
+MANY_STEPS = {"trials": 1000, "block": 50, "batch_size": 20}
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def slow(tmp_path_factory):
     """A mechanism that takes its time, and an audit of it by one process."""
     root = tmp_path_factory.mktemp("slow")
     mechanism = {"name": f"{PLUGINS}:Slow", "seconds": 0.05}
-    run(make_many_chunks(root, mechanisms=[mechanism], epsilons=[1, 3], **ONE_WAVE))
+    run(make_many_chunks(root, mechanisms=[mechanism], epsilons=[1, 3], **MANY_STEPS))
     return mechanism, root
 
 
@@ -42,6 +42,9 @@ def test_workers_that_are_killed_in_the_middle_of_steps_change_no_file(tmp_path,
 
         def progress(*what):
             seen.append(what)
+            if len(seen) == 2:  # what is typed is not for workers
+                for number in list(engine._pool._processes):
+                    os.kill(number, signal.SIGINT)
             if not moments or len(seen) < moments[0] or engine._suspects or engine._pool is None:
                 return
             pool, all_of_them = engine._pool, list(engine._pool._processes)
@@ -51,7 +54,11 @@ def test_workers_that_are_killed_in_the_middle_of_steps_change_no_file(tmp_path,
             if not moments:
                 assert wait_until(lambda: pool._broken)  # so that the next step meets nobody
 
-        run(make_many_chunks(tmp_path, mechanisms=[mechanism], epsilons=[1, 3], **ONE_WAVE), engine, progress)
+        run(
+            make_many_chunks(tmp_path, mechanisms=[mechanism], epsilons=[1, 3], **MANY_STEPS),
+            engine,
+            progress,
+        )
     assert not moments
     assert len(lost) > 3  # more than one step was being done at a time, and none was blamed
     assert list_contents(tmp_path) == list_contents(calm)

@@ -70,7 +70,7 @@ def test_processes_that_are_killed_and_machines_that_go_and_come_change_no_file(
     who, done = tmp_path / "who", []
     who.mkdir()
     slow = {"name": f"{PLUGINS}:Slow", "folder": str(who), "seconds": 0.05}
-    spec = {"mechanisms": [slow], "trials": 1000, "block": 0, "batch_size": 20}
+    spec = {"mechanisms": [slow], "trials": 1000, "block": 50, "batch_size": 20}
     machines = ray.cluster_resources()["CPU"]
 
     def progress(*_):
@@ -84,7 +84,7 @@ def test_processes_that_are_killed_and_machines_that_go_and_come_change_no_file(
 
     run(make_many_chunks(tmp_path / "there", **spec), engine, progress)
     assert len(done) > 8
-    assert len(list(who.iterdir())) >= 3
+    assert len(list(who.iterdir())) >= 2
     run(make_many_chunks(tmp_path / "here", **spec))
     assert list_contents(tmp_path / "here") == list_contents(tmp_path / "there")
     assert ray.cluster_resources()["CPU"] == machines == 2

@@ -1,10 +1,8 @@
 """A run: the same results however the work is cut, what plug-ins get to see, progress and failure."""
 
-import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
+from engine_examples import Backwards, list_contents
 from helpers import (
     Failing,
     FreshProcesses,
@@ -28,12 +27,8 @@ from helpers import (
 )
 from tedaudit.api import run
 from tedaudit.errors import ContractError
-from tedaudit.plugins.values import Card, Guess, Plan, Rewrite
-from tedaudit.runs.directory import RunDirectory
-from tedaudit.runs.engines import SerialEngine
-from tedaudit.runs.history import Rewriting, extend_history, parse_history
-from tedaudit.runs.spec.model import parse_spec
-from tedaudit.runs.steps import GuessStep, RewriteStep
+from tedaudit.execution.engines import SerialEngine
+from tedaudit.execution.steps import GuessStep, RewriteStep
 from tedaudit.seeding import derive, uniforms
 
 BUILT_IN = "tedaudit.mechanisms.another"  # where a plug-in of this package would lie
@@ -316,102 +311,7 @@ def test_an_empty_output_is_an_output(tmp_path):
     assert finding.bound.lower == 0
 
 
-# --- waves and pieces
-
-
-def _waves(rows, block, *, known=(), is_fixed=False, unit=1, letters=40, texts=50, label="m", own=(), **said):
-    """Return the history of a plan of so many rows, and the sizes of its pieces in each wave."""
-    told = {"bulky": False, "shuffled": False, "calls_out": False, **said}
-    draw = np.random.default_rng(rows).integers(texts, size=rows).astype(np.int32)
-    order = np.argsort(draw, kind="stable")
-    replicate = np.empty(rows, dtype=np.int32)
-    replicate[order] = np.concatenate([np.arange(n) for n in np.bincount(draw, minlength=texts)])
-    plan = Plan(None, draw, replicate)
-    numbers = np.asarray(own or [0] * texts, dtype=np.int32)
-    job = SimpleNamespace(
-        label=label, plan_name="plan", plan=plan, rows_per_trial=unit, stretches=bool(own),
-        own_numbers=numbers, **told,
-    )  # fmt: skip
-    history = extend_history(known, [job], ("x" * letters,) * texts, block, is_fixed=is_fixed)
-    return history, Rewriting(history, lambda _: plan, texts), plan
-
-
-@pytest.mark.parametrize(
-    ("rows", "stops"),
-    [
-        (3, [3]),
-        (10, [10]),
-        (25, [10, 25]),
-        (100, [10, 100]),
-        (1000, [10, 100, 1000]),
-        (9999, [100, 1000, 9999]),
-    ],
-)
-def test_waves_end_at_a_hundredth_a_tenth_and_all_of_the_rows_and_none_is_smaller_than_a_block(rows, stops):
-    history, _, _ = _waves(rows, 10)
-    assert [wave.stop for wave in history] == stops
-    assert [wave.start for wave in history] == [0, *stops][: len(stops)]
-
-
-def test_waves_hold_whole_trials():
-    history, _, _ = _waves(1000, 10, unit=7)
-    assert [wave.stop for wave in history] == [14, 105, 1000]
-    history, _, _ = _waves(30, 10, unit=7, is_fixed=True)
-    assert [wave.stop for wave in history] == [14, 28, 30]
-
-
-def test_waves_are_blocks_if_a_block_was_set_or_code_that_may_remember_rewrites():
-    for said in ({"is_fixed": True}, {"calls_out": True, "shuffled": True}):
-        history, rewriting, _ = _waves(95, 10, **said)
-        assert [wave.stop for wave in history] == [*range(10, 100, 10), 95][:10]
-        assert {len(piece.text) for piece in rewriting.audited} == {10, 5}
-
-
-def test_pieces_keep_many_workers_busy_are_few_and_fit_into_memory():
-    def sizes(**settings):
-        _, rewriting, _ = _waves(2_000_000, 4096, **settings)
-        return [len(piece.text) for piece in rewriting.audited[-16:]]
-
-    assert max(sizes()) == 20_000
-    assert 4096 < max(sizes(letters=10_000)) < 100 * 2**20 / 20_000  # of memory, in texts of 20,000 bytes
-    assert set(sizes(bulky=True)[:-1]) == {4096}
-    _, rewriting, _ = _waves(100_000, 4096)
-    last = [len(piece.text) for piece in rewriting.audited if piece.rows.min() >= 10_000]
-    assert len(last) >= 16
-    assert max(last) <= 100_000 / 16
-
-
-def test_pieces_hold_every_new_draw_once_whole_texts_together_and_are_found_again():
-    history, rewriting, plan = _waves(5_000, 100)
-    draws = [pair for piece in rewriting.audited for pair in zip(piece.text, piece.replicate, strict=True)]
-    assert len(draws) == len(set(draws)) == 5_000
-    assert [piece.number for piece in rewriting.audited] == list(range(len(rewriting.audited)))
-    for wave in history:
-        inside = [p for p in rewriting.audited if wave.start <= p.rows.min() < wave.stop]
-        texts = np.concatenate([piece.text for piece in inside])
-        assert (np.diff(texts) >= 0).all()
-        assert rewriting.find(plan.rows(wave.start, wave.stop)) == inside
-    for piece in rewriting.audited:
-        assert (plan.source[piece.rows] == piece.text).all()
-        assert (plan.replicate[piece.rows] == piece.replicate).all()
-
-
-def test_a_history_only_grows_and_more_trials_and_own_rewrites_are_waves_of_their_own():
-    before, rewriting, _ = _waves(1_000, 100, own=[2] * 50)
-    assert before[-1].own == (2,) * 50
-    same, _, _ = _waves(1_000, 100, known=before, own=[1] * 50)
-    assert same == before
-    again = np.random.default_rng(0).integers(1, 5, size=50).tolist()
-    after, grown, _ = _waves(1_000, 100, known=before, own=again)
-    assert after[: len(before)] == before
-    assert after[-1].own == tuple(max(2, n) for n in again)
-    made = [(t, r) for piece in grown.own for t, r in zip(piece.text, piece.replicate, strict=True)]
-    assert sorted(made) == [(text, n) for text in range(50) for n in range(max(2, again[text]))]
-    for old, new in zip(rewriting.own, grown.own, strict=False):  # what was made stays where it is
-        assert (old.number, old.text.tolist(), old.replicate.tolist()) == (
-            new.number, new.text.tolist(), new.replicate.tolist(),
-        )  # fmt: skip
-    assert parse_history(json.loads(json.dumps([asdict(wave) for wave in after]))) == after
+# --- the order of steps
 
 
 @dataclass(frozen=True)
@@ -468,3 +368,26 @@ def test_attacks_that_learn_guess_last_all_rows_of_one_epsilon_before_those_of_a
             before = {file for one in steps[:number] if isinstance(one, RewriteStep)
                       for file in one.list_files().values()}  # fmt: skip
             assert set(step.sources) <= before
+
+
+def test_waves_are_rewritten_beside_each_other_and_none_is_guessed_before_all_of_it_is_rewritten(tmp_path):
+    class Watching(Backwards):
+        largest, rewritten = 0, set()
+
+        def submit(self, step):
+            super().submit(step)
+            if isinstance(step, GuessStep):
+                assert set(step.sources) <= self.rewritten
+            self.largest = max(self.largest, sum(isinstance(one, RewriteStep) for one in self.waiting))
+
+        def finished(self):
+            for step, made in super().finished():
+                self.rewritten |= {one.name for one in made}
+                yield step, made
+
+    engine = Watching(3)
+    spec = {"mechanisms": ["py:helpers:Recording"], "attacks": ["lexical"], "trials": 200, "block": 20}
+    run(make_spec(tmp_path / "three", **spec), engine)  # a wave is one step: code of others may remember it
+    assert engine.largest == 3
+    run(make_spec(tmp_path / "one", **spec))
+    assert list_contents(tmp_path / "three") == list_contents(tmp_path / "one")

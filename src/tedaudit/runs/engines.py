@@ -256,8 +256,7 @@ class ProcessEngine:
 
     def _begin(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            settings = self._parcel, os.getcwd()  # noqa: PTH109 - of this process
-            self._pool = ProcessPoolExecutor(self._workers, get_context("spawn"), _open, settings)
+            self._pool = ProcessPoolExecutor(self._workers, get_context("spawn"), _open, (self._parcel,))
         return self._pool
 
     def _tell(self, line: str) -> None:
@@ -341,11 +340,10 @@ def as_told() -> Iterator[None]:
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 
-def _open(parcel: bytes, place: str) -> None:
+def _open(parcel: bytes) -> None:
     """Take what steps share; end with the process that started this one, whatever is being done."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is typed is for the first process
     os.dup2(2, 1)  # its standard output is for results
-    os.chdir(place)  # names of files are those of the first process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     global _place  # noqa: PLW0603 - a process has one
     try:

@@ -177,26 +177,30 @@ class _JobRun:
         self._meter, self._part = meter, part
         self._guessing: deque[GuessStep] = deque()  # what can be guessed now: it comes first
         self._flying: set[Step] = set()
+        self._waiting: deque[tuple[range, set[Step]]] = deque()  # waves, and what is to be rewritten of them
         self.has_rewritten = False
         self.remade = 0  # files of guesses that were made from other rewrites than are there now
 
     def do(self) -> None:
         """Do what is missing."""
-        schedule, waiting = self._schedule, deque[range]()
+        schedule = self._schedule
         for number, rows in enumerate(schedule.waves):
-            self._rewrite(schedule.list_rewriting(rows))
-            waiting.append(rows)
-            while waiting and self._is_rewritten(waiting[0]):
-                self._guess(schedule.list_guessing, waiting.popleft())
+            steps = self._choose(schedule.list_rewriting(rows))
+            self._waiting.append((rows, set(steps)))
+            self._rewrite(steps)
             if number == 0:
-                self._rewrite(schedule.list_own())
+                self._rewrite(self._choose(schedule.list_own()))
         self._finish()
-        while waiting and self._is_rewritten(waiting[0]):  # other parts may have done their share
-            self._guess(schedule.list_guessing, waiting.popleft())
+        self._guess_on_waves()  # other parts may have done their share
         self._finish()
-        if not waiting and not schedule.list_own():
+        if not self._waiting and not schedule.list_own():
             self._guess(schedule.list_learning, range(len(schedule.job.plan)))
             self._finish()
+
+    def _guess_on_waves(self) -> None:
+        """Begin to guess on the next waves of which nothing is left to rewrite."""
+        while self._waiting and not self._waiting[0][1] and self._is_rewritten(self._waiting[0][0]):
+            self._guess(self._schedule.list_guessing, self._waiting.popleft()[0])
 
     def _is_rewritten(self, rows: range) -> bool:
         """Return whether all rewrites of a wave are there; nobody guesses on it before."""
@@ -215,13 +219,14 @@ class _JobRun:
         self._guessing += self._choose(find(rows))
 
     def _rewrite(self, steps: Sequence[RewriteStep]) -> None:
-        """Do some steps; what can be guessed is guessed before and beside them."""
-        left = deque(self._choose(steps))
-        self.has_rewritten |= any(not step.is_own for step in left)
-        wanted = set(left)
-        while left or wanted & self._flying:
+        """Have some steps done as soon as there is room; what can be guessed comes first."""
+        self._guess_on_waves()
+        self.has_rewritten |= any(not step.is_own for step in steps)
+        left = deque(steps)
+        while left:
             self._submit(left)
-            self._take()
+            if not self._engine.has_room:
+                self._take()
 
     def _finish(self) -> None:
         """Wait until everything is done."""
@@ -246,6 +251,10 @@ class _JobRun:
             self._listing.add([replace(one, source=source) for one in made])
             what = step.title if isinstance(step, GuessStep) else "rewriting"
             self._meter.advance(f"{self._schedule.job.label}: {what}", len(step))
+            for _, steps in self._waiting:
+                steps.discard(step)
+            if isinstance(step, RewriteStep):
+                self._guess_on_waves()
 
     def _choose(self, steps: Iterable[S]) -> list[S]:
         """Return the steps that are this part's."""
