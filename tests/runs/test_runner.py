@@ -27,8 +27,11 @@ from helpers import (
 )
 from tedaudit.api import run
 from tedaudit.errors import ContractError
-from tedaudit.execution.engines import SerialEngine
-from tedaudit.execution.steps import GuessStep, RewriteStep
+from tedaudit.plugins.values import Card, Guess, Plan, Rewrite
+from tedaudit.runs.directory import RunDirectory
+from tedaudit.runs.engines import SerialEngine
+from tedaudit.runs.spec.model import parse_spec
+from tedaudit.runs.steps import GuessStep, RewriteStep
 from tedaudit.seeding import derive, uniforms
 
 BUILT_IN = "tedaudit.mechanisms.another"  # where a plug-in of this package would lie
