@@ -227,7 +227,14 @@ class OwnGrams:
                 pointer = np.searchsorted(text[inside], np.arange(texts + 1))
                 cells = (gain[inside], column[inside] - first, pointer)
                 losses = np.bincount(text[inside], loss[inside], minlength=texts).astype(np.float64)
-                tables.append(_Table(first, last, csr_array(cells, shape=(texts, last - first)), losses))
+                tables.append(
+                    _Table(
+                        first=first,
+                        last=last,
+                        gains=csr_array(cells, shape=(texts, last - first)),
+                        losses=losses,
+                    )
+                )
         return tables
 
     def _weigh_never(self, number: int, ends: list[tuple[int, int]]) -> list[tuple[Floats, float]]:

@@ -364,6 +364,11 @@ class LLM:
 
     def _load_judge(self) -> Judge:
         if self._loaded is None:
-            service = Service(self.allow_remote, self.concurrency, self.timeout, self.attempts)
+            service = Service(
+                allow_remote=self.allow_remote,
+                concurrency=self.concurrency,
+                timeout=self.timeout,
+                attempts=self.attempts,
+            )
             self._loaded = load_judge(self.judge, service, self.device, self.dtype)
         return self._loaded

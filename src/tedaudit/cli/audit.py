@@ -128,7 +128,14 @@ def run(
     _refuse_wishes(dry_run=dry_run, ceiling=ceiling, success=success)
     settings, base = _make_spec(spec, flags, assign, loss=loss), _name_embedded(spec, flags)
     if dry_run:
-        wishes = Wishes(worst, worst_trials, fail_above, ceiling, success, base)
+        wishes = Wishes(
+            pairs=worst,
+            pair_trials=worst_trials,
+            limit=fail_above,
+            ceiling=ceiling,
+            success=success,
+            base=base,
+        )
         show_plan(settings, wishes, as_json=as_json)
         return
     if part is not None:

@@ -71,7 +71,9 @@ def check(
     from tedaudit.corpora.files import Files
     from tedaudit.studies.forecast.cuts import count_cuts
 
-    checked = check_files(Files(path, column, encoding, header, test), author)
+    checked = check_files(
+        Files(path=path, column=column, encoding=encoding, header=header, test=test), author
+    )
     cuts = [] if checked.corpus is None else count_cuts(checked.corpus.texts)
     if as_json:
         told = {**checked.to_dict(), "cut_by_default": [cut.to_dict() for cut in cuts]}
@@ -113,7 +115,7 @@ def triples(
     from tedaudit.models.triples.build import TableRecipe, build_table
 
     texts, _ = read_columns(str(source), column)
-    recipe = TableRecipe(extractor, encoder, clusters, dimensions)
+    recipe = TableRecipe(extractor=extractor, encoder=encoder, clusters=clusters, dimensions=dimensions)
     with progress_bar(quiet=quiet) as progress:
 
         def advance(read: int, found: int) -> None:

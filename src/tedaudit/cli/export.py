@@ -86,7 +86,9 @@ def export(
     if out is None and (texts or chosen == "parquet"):
         reason = "texts are private" if texts else "Parquet is binary"
         raise SpecError(f"{reason}: name a file with --out.")
-    wanted = Export(chosen, what, texts, redact, teda, name_gates(fail_on, fail_above))
+    wanted = Export(
+        format=chosen, what=what, texts=texts, redact=redact, teda=teda, gates=name_gates(fail_on, fail_above)
+    )
     _write_run(run_directory, wanted, out, force=force)
 
 

@@ -132,7 +132,7 @@ def _try_records(
     spec, name = restore_audit(result.run), f"records-{count}x{trials}-{_count_rows(result)}"
     engine = merge_engine(None, flags)
     with progress_bar(quiet=quiet) as progress, open_engine(spec, engine, api.tell) as inner:
-        study = Study(spec, name, inner, progress)
+        study = Study(spec=spec, name=name, engine=inner, progress=progress)
         found = find_records(result, study, count, trials, flags["id"])
     return describe_records(found), found.to_dict(redact=redact), found.records
 

@@ -78,7 +78,7 @@ def rewrite(
         _refuse_existing(out)
     [fields] = assign_fields("mechanism", [mechanism], assign or ())
     plugin = build(Reference("mechanism", fields.pop("name"), fields))
-    order = Order(choose_epsilon(plugin, given), draws, seed, batch_size)
+    order = Order(epsilon=choose_epsilon(plugin, given), draws=draws, seed=seed, batch_size=batch_size)
     texts, table = (None, {}) if source == "-" else read_columns(source, column)
     beside = _keep_columns(texts or (), table, keep or ()) if pairs else None
     _announce(plugin, order, is_paired=pairs)

@@ -277,11 +277,24 @@ def look_at_bytes(file: Path, encoding: str) -> ByteFacts:
     ending = file.suffix.lower().lstrip(".")
     packed = ending if ending in COMPRESSIONS else ""
     if kind == "parquet":
-        return ByteFacts(kind, packed, len(raw), "", "none needed: a parquet file says itself what is text")
+        return ByteFacts(
+            format=kind,
+            compression=packed,
+            size=len(raw),
+            encoding="",
+            found="none needed: a parquet file says itself what is text",
+        )
     found, suspicion = _find_encoding(raw, encoding)
     wrong = [] if _decodes(raw, encoding) else _find_undecodable(raw, encoding)
     return ByteFacts(
-        kind, packed, len(raw), encoding, found, len(wrong), tuple(wrong[:MOST_LINES]), suspicion
+        format=kind,
+        compression=packed,
+        size=len(raw),
+        encoding=encoding,
+        found=found,
+        undecodable=len(wrong),
+        first_undecodable=tuple(wrong[:MOST_LINES]),
+        suspicion=suspicion,
     )
 
 
@@ -470,7 +483,7 @@ def check_files(corpus: Files, author: str = "") -> CorpusCheck:
     checked, errors, column = [], [], corpus.column
     splits: dict[str, tuple[list[str], Table]] = {}
     for split, file in found.items():
-        reading = _Reading(split, file, corpus, column, author)
+        reading = _Reading(split=split, file=file, corpus=corpus, column=column, author=author)
         one = reading.check()
         checked.append(one)
         if reading.error:
@@ -520,7 +533,13 @@ class _Reading:
         authors = self.author or AUTHOR
         counted = count_authors(texts, self.labels[authors], authors) if authors in self.labels else None
         return FileCheck(
-            self.split, self.file, facts, columns, count_texts(texts), counted, texts=tuple(texts)
+            split=self.split,
+            path=self.file,
+            bytes=facts,
+            columns=columns,
+            facts=count_texts(texts),
+            authors=counted,
+            texts=tuple(texts),
         )
 
     def _read(self) -> list[str]:

@@ -66,7 +66,7 @@ class Parts:
     def answers_right(self, answers: int) -> "Parts":
         """Return the parts had this many answers been right and all others wrong: unusable ones come last."""
         parts = tuple(Part(part.size, min(part.size, answers)) for part in self.parts)
-        return Parts(self.trials, self.candidates, parts, self.any_time)
+        return Parts(trials=self.trials, candidates=self.candidates, parts=parts, any_time=self.any_time)
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """Return the smallest p-value of a part at epsilon, times the number of parts."""
@@ -83,7 +83,15 @@ class Parts:
         bounds = [_bound(part, self, share, delta) for part in self.parts]
         best = max(range(len(bounds)), key=bounds.__getitem__)
         part = self.parts[best]
-        return AbstainingBound(bounds[best], part.right, part.size, self.trials, error, delta, self.any_time)
+        return AbstainingBound(
+            lower=bounds[best],
+            right=part.right,
+            size=part.size,
+            trials=self.trials,
+            error=error,
+            delta=delta,
+            any_time=self.any_time,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def read_as_gaussian(
         )
     low, _ = clopper_pearson(correct, trials, alpha)
     mu = find_mu(low, (1 - low) / (candidates - 1))
-    return GaussianReading(mu, find_epsilon(mu, delta), delta, alpha / 2)
+    return GaussianReading(mu=mu, epsilon=find_epsilon(mu, delta), delta=delta, error=alpha / 2)
 
 
 def find_mu(right: float, wrong: float) -> float:

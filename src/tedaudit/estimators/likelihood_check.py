@@ -192,7 +192,9 @@ def check_calibration(
         raise SpecError("There must be as many outcomes as losses, in one dimension, and no loss may be NaN.")
     sizes, outcomes = sizes[sizes > 0], outcomes[sizes > 0]
     if not len(sizes):
-        return Calibration(1.0, 0.0, 0, 0, 0.0)  # nothing is claimed to be known
+        return Calibration(
+            p=1.0, promised=0.0, right=0, guesses=0, surplus=0.0
+        )  # nothing is claimed to be known
     weights, rates = np.minimum(sizes, _MOST_LOSS), posteriors(sizes, candidates)
     observed = float(weights @ (outcomes - rates))
     slack, enough = 1e-9 * float(weights.sum()), until * (REDRAWS + 1) / 2 - 1
@@ -207,7 +209,14 @@ def check_calibration(
             break
     p = min(1.0, 2 * (1 + min(above, below)) / (made + 1))
     impossible = int((np.isinf(sizes) & ~outcomes).sum())
-    return Calibration(p, float(rates.sum()), int(outcomes.sum()), len(sizes), observed, impossible)
+    return Calibration(
+        p=p,
+        promised=float(rates.sum()),
+        right=int(outcomes.sum()),
+        guesses=len(sizes),
+        surplus=observed,
+        impossible=impossible,
+    )
 
 
 def _redraw(weights: Floats, rates: Floats, key: int) -> Iterator[Floats]:

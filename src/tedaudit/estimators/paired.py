@@ -54,7 +54,12 @@ def paired_counts(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedCounts:
     if left.shape != right.shape or left.ndim != 1:
         raise SpecError(f"Outcomes of shape {left.shape} and {right.shape} are not of the same trials.")
     both, either = int((left & right).sum()), int((left | right).sum())
-    return PairedCounts(both, int(left.sum()) - both, int(right.sum()) - both, len(left) - either)
+    return PairedCounts(
+        both=both,
+        first_only=int(left.sum()) - both,
+        second_only=int(right.sum()) - both,
+        neither=len(left) - either,
+    )
 
 
 def mcnemar(counts: PairedCounts, *, any_time: bool = False) -> float:
@@ -136,7 +141,11 @@ def trials_within(counts: PairedCounts, margin: float, alpha: float, interval: I
 
     def upper(trials: int) -> float:
         first, second = (round(n / counts.trials * trials) for n in (counts.first_only, counts.second_only))
-        return paired_interval(PairedCounts(trials - first - second, first, second, 0), alpha, interval)[1]
+        return paired_interval(
+            PairedCounts(both=trials - first - second, first_only=first, second_only=second, neither=0),
+            alpha,
+            interval,
+        )[1]
 
     return least_trials(upper, margin)
 

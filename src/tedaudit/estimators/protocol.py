@@ -140,4 +140,11 @@ def count_right(plan: Plan, choices: Choices, candidates: int, rows_per_trial: i
     by_place = tuple(int(total) for total in right.sum(axis=0))
     answered = tuple(int(total) for total in usable.reshape(-1, rows_per_trial).sum(axis=0))
     unusable = int((~usable & ~failed).sum())
-    return Counts(rows // rows_per_trial, by_place, candidates, unusable, int(failed.sum()), answered)
+    return Counts(
+        trials=rows // rows_per_trial,
+        right=by_place,
+        candidates=candidates,
+        unusable=unusable,
+        failed=int(failed.sum()),
+        answered=answered,
+    )

@@ -63,11 +63,11 @@ def find_slack(
     if not math.isfinite(claim):
         return None
     if delta == 0 and supremum is not None:
-        return Slack(claim, supremum.largest, delta, "supremum")
+        return Slack(claim=claim, lost=supremum.largest, delta=delta, source="supremum")
     if delta > 0 and supremum is not None and supremum.is_gaussian:
-        return Slack(claim, supremum.epsilon(delta), delta, "supremum")
+        return Slack(claim=claim, lost=supremum.epsilon(delta), delta=delta, source="supremum")
     if delta == 0 and confirmed is not None:
-        return Slack(claim, confirmed, delta, "confirmed loss")
+        return Slack(claim=claim, lost=confirmed, delta=delta, source="confirmed loss")
     shown = [d for d in sorted({delta, *DELTAS}) if d >= delta and d > 0]
     smallest = next((d for d in shown if can_show(sample.trials, d, sample.error)), shown[-1])
-    return Slack(claim, sample.epsilon_lower(smallest), smallest, "average")
+    return Slack(claim=claim, lost=sample.epsilon_lower(smallest), delta=smallest, source="average")

@@ -191,9 +191,16 @@ class Battery:
         )  # fmt: skip
         outputs = [calls[i] for calls in self.calls for i in range(len(calls))]
         return LeakReport(
-            title, tuple(self.rounds), tuple(self.rounds.values()), judged, tuple(self.not_run), error,
-            len(outputs), sum(bool(output.error) for output in outputs), len(self.texts),
-        )  # fmt: skip
+            mechanism=title,
+            epsilons=tuple(self.rounds),
+            claims=tuple(self.rounds.values()),
+            outcomes=judged,
+            not_run=tuple(self.not_run),
+            error=error,
+            calls=len(outputs),
+            failed=sum(bool(output.error) for output in outputs),
+            texts=len(self.texts),
+        )
 
     def _start(self, epsilon: Nominal, seed: int) -> Calls:
         plugin = self.plugin.with_digests() if isinstance(self.plugin, DigestsMessages) else self.plugin

@@ -266,7 +266,9 @@ def _compare_neighbours(calls: Sequence[_Call]) -> list[_Row]:
     coins = [coin for call in calls for coin in call.coins]
     outputs = [output for call in calls for output in call.outputs]
     twos = zip(coins[::2], coins[1::2], outputs[::2], outputs[1::2], strict=False)
-    return [_Row(compare_two(a, b), first == second, b, a) for first, second, a, b in twos]
+    return [
+        _Row(seen=compare_two(a, b), coin=first == second, output=b, beside=a) for first, second, a, b in twos
+    ]
 
 
 def _look_at_clock(calls: Sequence[_Call]) -> list[_Row]:

@@ -85,7 +85,7 @@ _CULPRITS = {
 }
 ASPECTS = (
     *(
-        Aspect(name, _CULPRITS[name], _take_class(name), find_marks)
+        Aspect(name=name, culprit=_CULPRITS[name], takes=_take_class(name), finds=find_marks)
         if name == "punctuation"
         else Aspect(name, _CULPRITS[name], _take_class(name))
         for name in CLASSES
@@ -93,5 +93,10 @@ ASPECTS = (
     Aspect("first word", "the first word that is no stop word comes back", _take_first),
     Aspect("middle words", "words from the middle come back", _take_middle),
     Aspect("last word", "the last word that is no stop word comes back", _take_last),
-    Aspect("whole text", "whole texts come back, but for case and white space", _take_whole, _take_whole),
+    Aspect(
+        name="whole text",
+        culprit="whole texts come back, but for case and white space",
+        takes=_take_whole,
+        finds=_take_whole,
+    ),
 )

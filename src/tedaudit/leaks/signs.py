@@ -104,7 +104,14 @@ def judge_signs(margins: Sequence[float], allowed: Allowed = CHANCE) -> Signs:
             best, clearest, right = p_value, size, found
     followed = int(positive.sum())
     against = len(positive) - followed
-    return Signs(followed, against, len(given) - len(positive), best, clearest, right)
+    return Signs(
+        followed=followed,
+        against=against,
+        same=len(given) - len(positive),
+        p_value=best,
+        clearest=clearest,
+        right=right,
+    )
 
 
 def list_subsets(pairs: int) -> list[int]:

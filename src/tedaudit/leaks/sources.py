@@ -90,7 +90,10 @@ class SourcePairs:
 
 def _judge(pairs: Sequence[Pair], test: Test, epsilon: Nominal, allowed: Allowed) -> LeakTest:
     name, culprit, counted, margin = test
-    compared = [Compared(margin(pair), pair.texts, pair.last, pair.repeats) for pair in pairs]
+    compared = [
+        Compared(margin=margin(pair), texts=pair.texts, outputs=pair.last, repeats=pair.repeats)
+        for pair in pairs
+    ]
     return judge_pairs(("channel", name, culprit, counted), compared, epsilon, allowed)
 
 

@@ -52,11 +52,13 @@ class TwinPairs:
         [learnt] = learn([Lesson([list_views(output) for output in ordered], coins, 2 * len(rows))])
         pairs = [
             Compared(
-                float(learnt.scores[i] - learnt.scores[len(rows) + i]), (twin.first, twin.second),
-                (row[1], row[3]), row[1] == row[0] or row[3] == row[2],
+                margin=float(learnt.scores[i] - learnt.scores[len(rows) + i]),
+                texts=(twin.first, twin.second),
+                outputs=(row[1], row[3]),
+                repeats=row[1] == row[0] or row[3] == row[2],
             )
             for i, (twin, row) in enumerate(zip(self._twins, rows, strict=True))
-        ]  # fmt: skip
+        ]
         words = (
             "twins", self._kind.name,
             f"texts that differ in {_name_difference(self._kind)} alone are told apart",

@@ -53,7 +53,12 @@ def describe_arithmetic(
     given = mechanism.low is not None or mechanism.high is not None
     if given:
         text = "the clip range was given by hand; it must not have been measured on private texts"
-        yield Note("info", "public data", text, "leave out low and high for the range stored with the model")
+        yield Note(
+            level="info",
+            rule="public data",
+            text=text,
+            fix="leave out low and high for the range stored with the model",
+        )
     source, cautions = "given by hand" if given else "measured on this model", mechanism.cautions()
     told = f"logits are clipped to [{clip.low:.4g}, {clip.high:.4g}] ({source})"
     yield Note("info", "clip range", cautions[0] if cautions else told)
@@ -62,7 +67,12 @@ def describe_arithmetic(
             f"the release computes probabilities in float32, whose softmax has exact zeros from epsilon "
             f"{zeros_from('float32'):.0f} on: pure epsilon is false there. Here they are computed in float64"
         )
-        yield Note("warning", "float32 softmax", text, "compute probabilities in float64 or better yourself")
+        yield Note(
+            level="warning",
+            rule="float32 softmax",
+            text=text,
+            fix="compute probabilities in float64 or better yourself",
+        )
     yield _check_least(clip, max(epsilons))
     if texts:
         yield from _observe_logits(mechanism.first_token(texts, _SPAN_ONE))
@@ -74,7 +84,7 @@ def _check_least(clip: Clip, epsilon: float) -> Note:
         text = (
             "items are drawn with 53-bit random numbers: those of probability below 2^-53 become impossible"
         )
-        return Note("warning", "smallest probability", text, "top_k=0")
+        return Note(level="warning", rule="smallest probability", text=text, fix="top_k=0")
     least = math.exp(-epsilon / 2) if epsilon < 1400 else 0.0
     coin = "which a draw exact to 2^-106 keeps" if least > _LEAST_COIN else "raised to 2^-106 in total"
     text = (
@@ -96,8 +106,8 @@ def _observe_logits(table: Floats) -> Iterator[Note]:
     flat = bool(spans.min() < 1e-6)
     more = ": for some text all logits lie outside, so every token is equally likely" if flat else ""
     yield Note(
-        "warning" if flat else "info",
-        "observed logits",
-        f"{text} of the clip range{more}",
-        "low, high" if flat else "",
+        level="warning" if flat else "info",
+        rule="observed logits",
+        text=f"{text} of the clip range{more}",
+        fix="low, high" if flat else "",
     )

@@ -34,9 +34,13 @@ from tedaudit.seeding import key_numbers
 from tedaudit.text.characters import replace_surrogates
 
 OVERLONG = Leak(
-    "overlong", "error", "cut", "a prompt longer than the context fails, others do not", shows=("failure",),
+    field="overlong",
+    value="error",
+    instead="cut",
+    says="a prompt longer than the context fails, others do not",
+    shows=("failure",),
     rule="failures",
-)  # fmt: skip
+)
 _TEXTS = 256  # published texts whose draws are in memory at a time
 
 
@@ -85,7 +89,9 @@ class Generator(ABC):
         limits = {text: self._compute_limit(ids) for text, ids in prompts.items() if ids is not None}
         asked = zip(batch.texts, batch.epsilons.tolist(), key_numbers(batch.keys), strict=True)
         requests = [
-            None if (prompt := prompts[text]) is None else Request(prompt, epsilon, key, limits[text])
+            None
+            if (prompt := prompts[text]) is None
+            else Request(prompt=prompt, epsilon=epsilon, key=key, limit=limits[text])
             for text, epsilon, key in asked
         ]
         accepted = [request for request in requests if request is not None]
@@ -303,15 +309,21 @@ def _add_up(terms: Floats | None) -> float:
 LEAKS = (
     OVERLONG,
     Leak(
-        "top_k", None, 0,
-        "only the {value} likeliest tokens (and ties) can be drawn, and the text decides which",
+        field="top_k",
+        value=None,
+        instead=0,
+        says="only the {value} likeliest tokens (and ties) can be drawn, and the text decides which",
         shows=("everything",),
     ),
     Leak(
-        "length", "input", "fixed", "how long the output can be depends on the text", shows=("length",),
+        field="length",
+        value="input",
+        instead="fixed",
+        says="how long the output can be depends on the text",
+        shows=("length",),
         rule="length rule",
     ),
-)  # fmt: skip
+)
 """Of every mechanism made from this one."""
 
 

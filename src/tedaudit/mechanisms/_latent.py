@@ -333,7 +333,9 @@ class Latent(ABC):
         if wrong:
             listed = ", ".join(f"{e:g} is really {value:.4g}" for e, value in wrong.items())
             text = f"the classical Gaussian formula is proven for epsilon < 1; at delta {self.delta:g}"
-            yield Note("error", "Gaussian formula", f"{text} {listed}", "noise=analytic_gaussian")
+            yield Note(
+                level="error", rule="Gaussian formula", text=f"{text} {listed}", fix="noise=analytic_gaussian"
+            )
 
     def _check_sensitivity(self, epsilon: float) -> Iterator[Note]:
         """Yield whether the noise is scaled for another distance than two latents can have."""
@@ -349,7 +351,7 @@ class Latent(ABC):
             f"two latents clipped by {self.clipping} can be {distance:.4g} apart ({norm}), and the noise is "
             f"scaled for {distance / excess:.4g}: epsilon {epsilon:g} is really {real:.4g}"
         )
-        yield Note("error", "sensitivity", text, self._right_scale)
+        yield Note(level="error", rule="sensitivity", text=text, fix=self._right_scale)
 
     def _check_tails(self) -> Iterator[Note]:
         """Yield what noise from uniforms leaves out, and what rounding it tells."""
@@ -359,13 +361,20 @@ class Latent(ABC):
         beyond = self.noise != "laplace" and missing > self.delta
         level: Level = "warning" if beyond else "info"
         fix = "delta" if beyond else ""
-        yield Note(level, "smallest probability", f"{text} {missing:.2g} in total are never drawn", fix)
+        yield Note(
+            level=level,
+            rule="smallest probability",
+            text=f"{text} {missing:.2g} in total are never drawn",
+            fix=fix,
+        )
         if self.noise == "laplace":
             text = (
                 "Laplace noise is rounded to float32, so which numbers can occur depends on the text. That "
                 "breaks pure epsilon if the latent itself is released; here only the decoded text is"
             )
-            yield Note("warning", "rounding", text, "noise=analytic_gaussian, with a delta")
+            yield Note(
+                level="warning", rule="rounding", text=text, fix="noise=analytic_gaussian, with a delta"
+            )
 
     def _clip_rows(self, hidden: Tensor) -> Tensor:
         if self.clipping == "value":

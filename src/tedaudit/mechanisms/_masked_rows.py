@@ -58,7 +58,7 @@ def lay_out(
     drawn = [(text, slot) for text, slots in charged.items() for slot in slots]
     if split is None:
         rows = build_rows(tokenizer, room, [(words[text], slots) for text, slots in charged.items()])
-        return Places(words, drawn, rows, {})
+        return Places(words=words, drawn=drawn, rows=rows, lost={})
     built = {
         (text, slot): row
         for text, slots in charged.items()
@@ -68,7 +68,7 @@ def lay_out(
     }
     lost = {text: {slot for slot in slots if built[text, slot] is None} for text, slots in charged.items()}
     found = [(place, row) for place in drawn if (row := built[place]) is not None]
-    return Places(words, [place for place, _ in found], [row for _, row in found], lost)
+    return Places(words=words, drawn=[place for place, _ in found], rows=[row for _, row in found], lost=lost)
 
 
 def slot_logits(

@@ -121,7 +121,9 @@ class SlotLikelihood:
             for start in range(0, len(clipped), step)
         ]
         totals = torch.cat(sums).cpu().numpy() if sums else np.zeros(0)
-        return Tables(places, row_of, clipped, totals, epsilon, self.clip)
+        return Tables(
+            places=places, row_of=row_of, clipped=clipped, totals=totals, epsilon=epsilon, clip=self.clip
+        )
 
     def _recall_logits(self, texts: tuple[str, ...]) -> tuple[Places, Mapping[Place, int], Any]:
         """Return what the model says of texts; what was used last is kept, as far as there is room."""

@@ -154,7 +154,7 @@ def takes_space(sign: str) -> bool:
 
 def build_lattice(text: str, lists: Sequence[Wordlist], most: int) -> Lattice:
     """Return all ways in which at most so many words are joined to a text."""
-    published, begin = _Published.of(text), _Node(0, False, (), 0)
+    published, begin = _Published.of(text), _Node(start=0, follows=False, run=(), read=0)
     numbers, nodes, edges = {begin.key: 0}, [begin], list[tuple[int, int, str]]()
     waiting = deque([0])
     while waiting:
@@ -174,9 +174,14 @@ def _go_on(published: _Published, lists: Sequence[Wordlist], node: _Node) -> Ite
     if published.text.startswith(node.before, node.start):
         start = node.start + len(node.before)
         for word in chain.from_iterable(words.find_inert(published.text, start) for words in lists):
-            yield word, _Node(start + len(word), True, (), node.read + len(word))
+            yield word, _Node(start=start + len(word), follows=True, run=(), read=node.read + len(word))
     for word in chain.from_iterable(words.find_ruled(published.read, node.read) for words in lists):
-        further = _Node(node.start, node.follows, (*node.run, word), node.read + len(read_marks(word)))
+        further = _Node(
+            start=node.start,
+            follows=node.follows,
+            run=(*node.run, word),
+            read=node.read + len(read_marks(word)),
+        )
         if _may_stand(published, further):
             yield word, further
 
@@ -224,7 +229,9 @@ def _keep_useful(edges: Sequence[tuple[int, int, str]], ends: Sequence[int]) -> 
         waiting += new
     if 0 not in useful:
         nothing = np.zeros(0, dtype=np.int64)
-        return Lattice([], nothing, nothing, np.zeros(1, dtype=np.int64), nothing)
+        return Lattice(
+            words=[], sources=nothing, labels=nothing, offsets=np.zeros(1, dtype=np.int64), ends=nothing
+        )
     number = {node: i for i, node in enumerate(sorted(useful))}
     kept = [(number[t], number[s], w) for s, t, w in edges if s in number and t in number]
     label = {word: i for i, word in enumerate(dict.fromkeys(word for _, _, word in kept))}
@@ -232,7 +239,13 @@ def _keep_useful(edges: Sequence[tuple[int, int, str]], ends: Sequence[int]) -> 
     table += [(target, place, source, label[word]) for place, (target, source, word) in enumerate(kept)]
     columns = np.array(sorted(table), dtype=np.int64).T
     offsets = compute_offsets(np.bincount(columns[0], minlength=len(number)))
-    return Lattice(list(label), columns[2], columns[3], offsets, np.array([number[end] for end in ends]))
+    return Lattice(
+        words=list(label),
+        sources=columns[2],
+        labels=columns[3],
+        offsets=offsets,
+        ends=np.array([number[end] for end in ends]),
+    )
 
 
 def add_up_draws(texts: Iterable[tuple[Lattice, Floats]]) -> Floats:

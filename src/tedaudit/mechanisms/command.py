@@ -127,7 +127,12 @@ class Command(RunsPrograms):
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the program's answers; whatever it does in place of an answer is a failed rewrite."""
         if self.lines == "json":
-            talk = JsonLines(self._programs, self.ignore, self.seeded, self._is_adversary)
+            talk = JsonLines(
+                programs=self._programs,
+                ignore=self.ignore,
+                seeded=self.seeded,
+                is_adversary=self._is_adversary,
+            )
             return Rewrites.of([talk.rewrite(self._fill(draw.epsilon), draw) for draw in draws])
         texts: dict[tuple[str, ...], list[int]] = {}
         for row, draw in enumerate(draws):

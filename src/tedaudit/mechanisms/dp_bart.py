@@ -88,25 +88,33 @@ class DPBart(Latent):
         version=2,
         leaks=(
             Leak(
-                "positions", "text", "window", "the latent has as many positions as the text has tokens",
-                shows=("length",), rule="length rule",
+                field="positions",
+                value="text",
+                instead="window",
+                says="the latent has as many positions as the text has tokens",
+                shows=("length",),
+                rule="length rule",
             ),
             Leak(
-                "positions", "text", "window",
-                "one noise vector is added to every position: "
+                field="positions",
+                value="text",
+                instead="window",
+                says="one noise vector is added to every position: "
                 "the differences between positions carry no noise",
                 rule="shared noise",
             ),
             Leak(
-                "mask", "text", "full", "the decoder attends to as many positions as the text has",
-                shows=("length",), rule="length rule",
+                field="mask",
+                value="text",
+                instead="full",
+                says="the decoder attends to as many positions as the text has",
+                shows=("length",),
+                rule="length rule",
             ),
         ),
-        not_leaks=(
-            ("noise", "too little noise rather than none: `arithmetic` gives the actual epsilon"),
-        ),
+        not_leaks=(("noise", "too little noise rather than none: `arithmetic` gives the actual epsilon"),),
         slope=(100, 400, 1600),
-    )  # fmt: skip
+    )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {"noise": "analytic_gaussian", "mask": "full", "positions": "window"},
         "published": {"noise": "gaussian", "mask": "full", "positions": "window"},

@@ -112,8 +112,7 @@ class DPMLM:
         summary="Word by word from a masked language model, every word by the exponential mechanism.",
         paper="Meisenbacher et al. 2024 (Findings of ACL); release sjmeis/DPMLM 3ce9390",
         claim=(
-            "epsilon per word, each drawn given the whole text: n words cost n epsilon; "
-            "published: no maximum"
+            "epsilon per word, each drawn given the whole text: n words cost n epsilon; published: no maximum"
         ),
         departures=(
             "sound: a public number of slots with an empty item, stop words and punctuation drawn too",
@@ -128,25 +127,53 @@ class DPMLM:
         version=2,
         leaks=(
             Leak(
-                "keep_stop_words", True, False, "stop words are released as they are",
-                shows=("stop word", "stop words", "copied words"), rule="stop words",
+                field="keep_stop_words",
+                value=True,
+                instead=False,
+                says="stop words are released as they are",
+                shows=("stop word", "stop words", "copied words"),
+                rule="stop words",
             ),
             Leak(
-                "keep_punctuation", True, False, "punctuation is released as it is",
-                shows=("punctuation", "sentences"), rule="punctuation",
+                field="keep_punctuation",
+                value=True,
+                instead=False,
+                says="punctuation is released as it is",
+                shows=("punctuation", "sentences"),
+                rule="punctuation",
             ),
             Leak(
-                "copy_case", True, False, "the case of each first letter is copied from the private word",
-                shows=("case",), rule="case",
+                field="copy_case",
+                value=True,
+                instead=False,
+                says="the case of each first letter is copied from the private word",
+                shows=("case",),
+                rule="case",
             ),
             Leak(
-                "length", "input", "fixed", "how long the output can be depends on the text",
-                shows=("length",), rule="length rule",
+                field="length",
+                value="input",
+                instead="fixed",
+                says="how long the output can be depends on the text",
+                shows=("length",),
+                rule="length rule",
             ),
             Leak(
-                "pairs", "released", "plain", "a word that the release fails to mask comes back as it is",
-                shows=("length", "copied words", "rare word", "name", "number", "word order",
-                       "zero-width character", "homoglyph"), rule="copied words",
+                field="pairs",
+                value="released",
+                instead="plain",
+                says="a word that the release fails to mask comes back as it is",
+                shows=(
+                    "length",
+                    "copied words",
+                    "rare word",
+                    "name",
+                    "number",
+                    "word order",
+                    "zero-width character",
+                    "homoglyph",
+                ),
+                rule="copied words",
             ),
         ),
         not_leaks=(
@@ -155,7 +182,7 @@ class DPMLM:
         ),
         slope=(10, 25, 100),
         public=(("stop_words", "list of stop words"),),
-    )  # fmt: skip
+    )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {
             "length": "fixed", "keep_stop_words": False, "keep_punctuation": False, "copy_case": False,
@@ -319,9 +346,14 @@ class DPMLM:
     def _make_likelihood(self) -> SlotLikelihood:
         numbers = self._number_slots()
         return SlotLikelihood(
-            numbers, self._split, lambda texts: self._lay_out(self._split_all(texts), numbers),
-            self._compute_logits, self._choose_clip(), self._load_checkpoint().device.type, self._last_logits,
-        )  # fmt: skip
+            numbers=numbers,
+            split=self._split,
+            lay_out=lambda texts: self._lay_out(self._split_all(texts), numbers),
+            compute_logits=self._compute_logits,
+            clip=self._choose_clip(),
+            device=self._load_checkpoint().device.type,
+            memory=self._last_logits,
+        )
 
     def _is_rounded(self) -> bool:
         """Return whether the model has so few digits that what it says is no exact probability."""
@@ -358,11 +390,11 @@ class DPMLM:
 
     def _number_slots(self) -> SlotNumbers:
         return SlotNumbers(
-            int(self._load_checkpoint().model.config.vocab_size) + (self.length == "fixed"),
-            self._load_stop_words().words,
-            self.keep_punctuation,
-            self.copy_case,
-            self._load_spellings().spell,
+            size=int(self._load_checkpoint().model.config.vocab_size) + (self.length == "fixed"),
+            stop_words=self._load_stop_words().words,
+            keep_punctuation=self.keep_punctuation,
+            copy_case=self.copy_case,
+            spell=self._load_spellings().spell,
         )
 
     def _load_spellings(self) -> ItemSpellings:

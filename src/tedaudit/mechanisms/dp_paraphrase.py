@@ -56,12 +56,15 @@ class DPParaphrase(Autoregressive):
         leaks=(
             *LEAKS,
             Leak(
-                "clean_up", "released", "strip",
-                "repeats of the private prompt are taken out of the output", rule="clean-up",
+                field="clean_up",
+                value="released",
+                instead="strip",
+                says="repeats of the private prompt are taken out of the output",
+                rule="clean-up",
             ),
         ),
         slope=(10, 25, 100),
-    )  # fmt: skip
+    )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {"length": "fixed", "top_k": 0, "overlong": "cut", "clean_up": "strip"},
         "published": {"length": "input", "top_k": 50, "overlong": "error", "clean_up": "released"},

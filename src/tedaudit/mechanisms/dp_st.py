@@ -169,7 +169,7 @@ class TripleQueries:
         noise = draw_noise(draws.keys, counts)
         epsilons = draws.epsilons / np.maximum(counts, 1)
         rows = np.concatenate([np.asarray(indices, dtype=np.int64) for indices in slots])
-        asked = Slots(self.vectors, rows, np.repeat(epsilons, counts), noise)
+        asked = Slots(vectors=self.vectors, rows=rows, epsilons=np.repeat(epsilons, counts), noise=noise)
         drawn = draw_triples(table, choice, asked, overflows=overflows)
         return [tuple(part.tolist()) for part in np.split(drawn, np.cumsum(counts)[:-1])]
 
@@ -262,26 +262,60 @@ class DPST:
         version=3,
         leaks=(
             Leak(
-                "overflow", "error", "stable", "at a large epsilon exp overflows for some texts",
-                shows=("failure",), rule="failures",
+                field="overflow",
+                value="error",
+                instead="stable",
+                says="at a large epsilon exp overflows for some texts",
+                shows=("failure",),
+                rule="failures",
             ),
             Leak(
-                "no_triples", "copy", "null", "a text without a triple to replace is returned unchanged",
-                shows=("copied words", "same output", "stop words", "punctuation", "case", "stop word",
-                       "name", "number", "rare word", "word order", "homoglyph", "zero-width character",
-                       "trailing space", "line break", "sentences"), rule="copied text",
+                field="no_triples",
+                value="copy",
+                instead="null",
+                says="a text without a triple to replace is returned unchanged",
+                shows=(
+                    "copied words",
+                    "same output",
+                    "stop words",
+                    "punctuation",
+                    "case",
+                    "stop word",
+                    "name",
+                    "number",
+                    "rare word",
+                    "word order",
+                    "homoglyph",
+                    "zero-width character",
+                    "trailing space",
+                    "line break",
+                    "sentences",
+                ),
+                rule="copied text",
             ),
             Leak(
-                "triple_count", "input", "fixed", "as many triples are drawn as the text has",
-                shows=("length",), rule="number of draws",
+                field="triple_count",
+                value="input",
+                instead="fixed",
+                says="as many triples are drawn as the text has",
+                shows=("length",),
+                rule="number of draws",
             ),
             Leak(
-                "cluster_choice", "nearest", "private", "the nearest cluster is chosen without noise",
-                shows=("two texts",), rule="cluster",
+                field="cluster_choice",
+                value="nearest",
+                instead="private",
+                says="the nearest cluster is chosen without noise",
+                shows=("two texts",),
+                rule="cluster",
             ),
             Leak(
-                "length", "input", "fixed", "how long the output can be depends on the text",
-                shows=("length",), rule="length rule",
+                field="length",
+                value="input",
+                instead="fixed",
+                says="how long the output can be depends on the text",
+                shows=("length",),
+                rule="length rule",
             ),
         ),
         not_leaks=(
@@ -289,7 +323,7 @@ class DPST:
             ("groups", "it picks the triples; triple_count decides if their number shows"),
         ),
         slope=(100, 400, 1600),
-    )  # fmt: skip
+    )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {
             "cluster_choice": "private", "triple_count": "fixed", "single_triples": "keep",
@@ -326,7 +360,12 @@ class DPST:
         if self.triple_count == "input":
             text = "each triple gets epsilon / n(x), where n(x) is the number of triples in the private text"
             fix = "triple_count=fixed"
-            yield Note("error", "budget of the text", f"{text}: the budget itself reveals n(x)", fix)
+            yield Note(
+                level="error",
+                rule="budget of the text",
+                text=f"{text}: the budget itself reveals n(x)",
+                fix=fix,
+            )
 
     def models(self) -> Sequence[ModelUse]:
         """Name the writer, the encoder, the table and the extractor."""
@@ -505,9 +544,14 @@ class DPST:
 
     def _load_writing(self) -> TripleWriting:
         return TripleWriting(
-            self._load_writer(), self._load_public()[0], self.template, self._load_examples(), self.context,
-            self.max_tokens, self.length == "input",
-        )  # fmt: skip
+            writer=self._load_writer(),
+            table=self._load_public()[0],
+            template=self.template,
+            examples=self._load_examples(),
+            context=self.context,
+            max_tokens=self.max_tokens,
+            follows_input=self.length == "input",
+        )
 
     def _load_examples(self) -> tuple[Message, ...]:
         return load_examples(self.examples, self.template)

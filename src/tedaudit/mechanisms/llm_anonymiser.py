@@ -203,7 +203,13 @@ class LLMAnonymiser(WithoutEpsilon):
         return _open_scorer(self.model, self._describe_service())
 
     def _describe_service(self) -> Service:
-        return Service(self.allow_remote, self.concurrency, self.timeout, self.attempts, ANONYMISER)
+        return Service(
+            allow_remote=self.allow_remote,
+            concurrency=self.concurrency,
+            timeout=self.timeout,
+            attempts=self.attempts,
+            role=ANONYMISER,
+        )
 
 
 @lru_cache(maxsize=4)

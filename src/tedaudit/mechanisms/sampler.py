@@ -33,7 +33,12 @@ _MISSING = {
 
 def _leak_of(key: str, off: float) -> Leak:
     """Return the leak of a setting that cuts off tokens; `off` is the value that cuts off none."""
-    return Leak(key, None, off, f"{key} is {{value}}: which tokens can be drawn depends on the text")
+    return Leak(
+        field=key,
+        value=None,
+        instead=off,
+        says=f"{key} is {{value}}: which tokens can be drawn depends on the text",
+    )
 
 
 @dataclass(frozen=True)
@@ -147,14 +152,21 @@ class Sampler(Generator):
             if getattr(self, key) != off:
                 yield self._check_penalty(key, off)
         text = "logits are not clipped: nothing limits how much likelier one text makes a token than another"
-        yield Note("info", "clip range", text, "dp-prompt or dp-paraphrase, which clip them")
+        yield Note(
+            level="info", rule="clip range", text=text, fix="dp-prompt or dp-paraphrase, which clip them"
+        )
         for key, value in self.find_ignored().items():
             there = f"{value} in the checkpoint's generation settings"
             if key in _MISSING:
                 yield Note("info", "checkpoint", f"{key} is {there}; nothing here does the same")
                 continue
             text = f"{key} is {getattr(self, key)} here, and {there}"
-            yield Note("info", "checkpoint", text, f"{key}={value} to audit what `generate` does without it")
+            yield Note(
+                level="info",
+                rule="checkpoint",
+                text=text,
+                fix=f"{key}={value} to audit what `generate` does without it",
+            )
 
     def _check_penalty(self, key: str, off: float) -> Note:
         value, fix = getattr(self, key), f"{key}={off}"
@@ -163,9 +175,9 @@ class Sampler(Generator):
             return Note("info", key, text)
         if key in _BANS:
             text = f"{key} is {value}: what stands in the private prompt cannot be drawn, {UNBOUNDED}"
-            return Note("error", key, text, fix)
+            return Note(level="error", rule=key, text=text, fix=fix)
         text = f"{key} is {value}: how likely a token is depends on whether the private prompt has it"
-        return Note("warning", key, text, fix)
+        return Note(level="warning", rule=key, text=text, fix=fix)
 
     def find_ignored(self) -> dict[str, Any]:
         """Return the checkpoint's settings that would change what is drawn, and that are not so here."""
@@ -190,7 +202,12 @@ class Sampler(Generator):
         checkpoint = self._load_checkpoint()
         config = checkpoint.model.config
         start = config.decoder_start_token_id if config.is_encoder_decoder else None
-        return SamplingRule(self._settings(), self._find_ends(), start, PublicSettings.read(checkpoint))
+        return SamplingRule(
+            settings=self._settings(),
+            ends=self._find_ends(),
+            start=start,
+            public=PublicSettings.read(checkpoint),
+        )
 
     def _find_ends(self) -> tuple[int, ...]:
         """Return the tokens that end a text: the checkpoint's, of which chat models have several."""

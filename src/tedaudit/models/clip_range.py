@@ -145,7 +145,7 @@ def measure(
     low, high = round(float(least.mean()), 3), round(float(highest.mean() + highest.std()), 3)
     sample = torch.cat(kept)
     draws = {epsilon: _describe_draw(Clip(low, high), sample, epsilon) for epsilon in EPSILONS}
-    return Measured(low, high, len(read), places, draws)
+    return Measured(low=low, high=high, texts=len(read), places=places, draws=draws)
 
 
 def store_range(found: Measured, file: Path, measured_on: str) -> None:

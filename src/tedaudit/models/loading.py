@@ -268,7 +268,9 @@ def load_checkpoint(
     if task == "body":
         drop_pooler(model)
     model.eval().requires_grad_(requires_grad=False)
-    return Checkpoint(name, model.to(target), tokenizer, find_clip(source, revision))
+    return Checkpoint(
+        name=name, model=model.to(target), tokenizer=tokenizer, clip=find_clip(source, revision)
+    )
 
 
 def _refuse_other_kinds(name: str, kind: str, task: Task) -> None:

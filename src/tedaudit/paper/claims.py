@@ -187,7 +187,7 @@ def _judge(claim: Claim, check: Check, page: Mapping[str, Any]) -> Judged:
     held, here = _RULES[rule].holds(check, argument, page)
     if not held:
         return Judged(claim, check, "not tried")
-    return Judged(claim, check, "seen" if all(held) else "not seen", here)
+    return Judged(claim=claim, check=check, verdict="seen" if all(held) else "not seen", here=here)
 
 
 def _compare_each(good: Callable[[float, float, float], bool]) -> Callable[..., Told]:

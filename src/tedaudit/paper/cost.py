@@ -38,7 +38,13 @@ def list_shares(experiment: Experiment) -> list[CostShare]:
             for mechanism in map(_as_mapping, experiment.mechanisms_on(corpus, audit["mechanisms"])):
                 epsilons = mechanism.pop("epsilons", None) or audit["epsilons"]
                 shares.append(
-                    CostShare(corpus_name(corpus), mechanism, attacks, len(epsilons), rows * len(epsilons))
+                    CostShare(
+                        corpus=corpus_name(corpus),
+                        mechanism=mechanism,
+                        attacks=attacks,
+                        epsilons=len(epsilons),
+                        rows=rows * len(epsilons),
+                    )
                 )
     return shares
 

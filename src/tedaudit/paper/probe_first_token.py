@@ -100,7 +100,13 @@ def _measure_start(subject: Subject, texts: Sequence[str], top: int) -> Start:
         levels.append(_measure_level(epsilon, table, [mechanism.source_tokens(text) for text in accepted]))
     best = np.argsort(-levels[-1].average, kind="stable")[:top]
     spelled = tuple((int(token), repr(mechanism.piece(int(token)))) for token in best)
-    return Start(subject.label, len(accepted), len(texts) - len(accepted), tuple(levels), spelled)
+    return Start(
+        label=subject.label,
+        texts=len(accepted),
+        refused=len(texts) - len(accepted),
+        levels=tuple(levels),
+        spelled=spelled,
+    )
 
 
 def _measure_level(epsilon: float, table: Floats, sources: Sequence[tuple[tuple[int, ...], ...]]) -> Level:
@@ -113,13 +119,13 @@ def _measure_level(epsilon: float, table: Floats, sources: Sequence[tuple[tuple[
     others = float((mass.sum() - np.trace(mass)) / (count * (count - 1))) if count > 1 else None
     information = np.where(chances > 0, chances * np.where(chances > 0, table, 0.0), 0.0)
     return Level(
-        epsilon,
-        chances.mean(axis=0),
-        float(chances.max(axis=1).mean()),
-        float(np.mean([chances[row, tokens].sum() for row, tokens in enumerate(first)])),
-        float(np.trace(mass) / count),
-        others,
-        float(-information.sum(axis=1).mean() / np.log(2)),
+        epsilon=epsilon,
+        average=chances.mean(axis=0),
+        likeliest=float(chances.max(axis=1).mean()),
+        first=float(np.mean([chances[row, tokens].sum() for row, tokens in enumerate(first)])),
+        own=float(np.trace(mass) / count),
+        others=others,
+        entropy=float(-information.sum(axis=1).mean() / np.log(2)),
     )
 
 

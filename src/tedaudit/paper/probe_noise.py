@@ -111,10 +111,27 @@ def _measure_lengths(subject: Subject, corpus: str, texts: Sequence[str], keys: 
     for epsilon in subject.epsilons:
         drawn = np.linalg.norm(mechanism.noise_of(keys, epsilon), axis=1)
         expected = mechanism.noise_norm(epsilon)
-        levels.append(Level(epsilon, float(drawn.mean()), float(drawn.std()), expected, norm / expected))
+        levels.append(
+            Level(
+                epsilon=epsilon,
+                measured=float(drawn.mean()),
+                measured_spread=float(drawn.std()),
+                expected=expected,
+                ratio=norm / expected,
+            )
+        )
     spread, largest = float(norms.std()), mechanism.largest_norm()
     formula = _FORMULAS[mechanism.noise]
-    return Lengths(subject.label, corpus, formula, len(texts), norm, spread, largest, tuple(levels))
+    return Lengths(
+        label=subject.label,
+        corpus=corpus,
+        formula=formula,
+        texts=len(texts),
+        norm=norm,
+        spread=spread,
+        largest=largest,
+        levels=tuple(levels),
+    )
 
 
 def _tell_norms(lengths: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[Section, ...]:

@@ -46,7 +46,12 @@ def list_settings(plugin: type) -> list[Setting]:
         return []
     parts, meanings = {part.name: part for part in fields(plugin)}, defaultdict(str, read_meanings(plugin))
     return [
-        Setting(name, _describe_type(hint), _describe_default(parts[name]), meanings[name])
+        Setting(
+            name=name,
+            type=_describe_type(hint),
+            default=_describe_default(parts[name]),
+            meaning=meanings[name],
+        )
         for name, hint in parameters(plugin).items()
     ]
 

@@ -407,7 +407,13 @@ class Plan:
     def _take(self, rows: npt.NDArray[np.int64] | slice) -> "Plan":
         candidates = None if self.candidates is None else self.candidates[rows]
         released = None if self.released is None else self.released[rows]
-        return Plan(candidates, self.secret[rows], self.replicate[rows], released, self.known)
+        return Plan(
+            candidates=candidates,
+            secret=self.secret[rows],
+            replicate=self.replicate[rows],
+            released=released,
+            known=self.known,
+        )
 
 
 class Mechanism(Protocol):

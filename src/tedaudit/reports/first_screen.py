@@ -97,7 +97,14 @@ def make_pivots(result: AuditResult) -> list[Pivot]:
             for epsilon, best in find_best(result, labels[0], adversary.has).items()
         }
         of = f"{labels[0]}{f' ({unit})' if unit else ''}"
-        return [Pivot(f"eps_emp of {of} by nominal epsilon, strongest attacks", cells, {}, "adversary")]
+        return [
+            Pivot(
+                title=f"eps_emp of {of} by nominal epsilon, strongest attacks",
+                cells=cells,
+                units={},
+                heading="adversary",
+            )
+        ]
     pivots = []
     for adversary in ADVERSARIES:
         found = [finding for finding in result if adversary.has(finding)]
@@ -159,7 +166,11 @@ def lay_out(pivot: Pivot, width: int, clean: Clean = escape_control) -> list["Ta
     room; if neither way fits in one table, the numbers alone are spread over several. `clean` makes names
     safe to print.
     """
-    shapes = [_Shape(pivot, clean, turned, named) for named in (True, False) for turned in (False, True)]
+    shapes = [
+        _Shape(pivot=pivot, clean=clean, turned=turned, named=named)
+        for named in (True, False)
+        for turned in (False, True)
+    ]
     if len(pivot.attacks) < 2:
         shapes = [shape for shape in shapes if not shape.named]  # the title has said it
     whole = next((shape for shape in shapes if shape.fits(shape.columns, width)), None)

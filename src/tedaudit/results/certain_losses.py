@@ -110,10 +110,17 @@ def read_certain(run: RunDirectory) -> tuple[CertainLoss, ...]:
 def _parse(stored: dict[str, Any]) -> CertainLoss:
     first, second = stored["positions"]
     return CertainLoss(
-        str(stored["plan"]), str(stored["mechanism"]), Nominal.of(stored["epsilon"]), str(stored["attack"]),
-        int(stored["row"]), (int(first), int(second)), float(stored["claim"]),
-        _number(stored["loss"]), _number(stored["again"]), bool(stored["forbidden"]),
-    )  # fmt: skip
+        plan=str(stored["plan"]),
+        label=str(stored["mechanism"]),
+        epsilon=Nominal.of(stored["epsilon"]),
+        attack=str(stored["attack"]),
+        row=int(stored["row"]),
+        positions=(int(first), int(second)),
+        claim=float(stored["claim"]),
+        loss=_number(stored["loss"]),
+        again=_number(stored["again"]),
+        forbidden=bool(stored["forbidden"]),
+    )
 
 
 def _number(stored: float | None) -> float:

@@ -275,7 +275,17 @@ def compare_runs(
     ordered = tuple(sorted(rows, key=lambda row: (not row.differs, -row.size(shown))))
     missing = () if axis == "attack" else tuple(_find_missing(opened, axis, rows, references[0].member))
     return Compared(
-        axis, alpha, about, ordered, agreements, notes, tuple(opened), references, shown, margin, missing
+        by=axis,
+        alpha=alpha,
+        runs=about,
+        comparisons=ordered,
+        agreements=agreements,
+        notes=notes,
+        opened=tuple(opened),
+        references=references,
+        scale=shown,
+        margin=margin,
+        missing=missing,
     )
 
 
@@ -296,7 +306,17 @@ def _compare_sides(group: LineUp, first: Side, second: Side, alpha: float) -> Co
     reason = difference_of_plans(first, second)
     if reason:
         success, span = _compare_separately(first, second, alpha)
-        return Comparison(group.plan, group.epsilon, first, second, None, reason, success, span, None)
+        return Comparison(
+            plan=group.plan,
+            epsilon=group.epsilon,
+            first=first,
+            second=second,
+            counts=None,
+            unpaired=reason,
+            success=success,
+            epsilon_span=span,
+            p=None,
+        )
     outcomes = [side.run.outcomes(side.finding) for side in (first, second)]
     trials = min(map(len, outcomes))
     counts = paired_counts(outcomes[0][:trials], outcomes[1][:trials])
@@ -306,7 +326,17 @@ def _compare_sides(group: LineUp, first: Side, second: Side, alpha: float) -> Co
     success = Span((counts.second_only - counts.first_only) / trials, *ends)
     span = _compare_epsilons(counts, (first, second), alpha, interval)
     p = mcnemar(counts, any_time=any_time)
-    return Comparison(group.plan, group.epsilon, first, second, counts, "", success, span, p)
+    return Comparison(
+        plan=group.plan,
+        epsilon=group.epsilon,
+        first=first,
+        second=second,
+        counts=counts,
+        unpaired="",
+        success=success,
+        epsilon_span=span,
+        p=p,
+    )
 
 
 def _compare_epsilons(
@@ -499,7 +529,15 @@ def _agreements(groups: Sequence[LineUp]) -> Iterator[Agreement]:
             for (member, rival), values in ranked.items():
                 if len(values) > 1:
                     tau = rank_agreement(*zip(*values, strict=True))
-                    yield Agreement(plan, epsilon, within, member, rival, len(values), tau)
+                    yield Agreement(
+                        plan=plan,
+                        epsilon=epsilon,
+                        within=within,
+                        first=member,
+                        second=rival,
+                        mechanisms=len(values),
+                        tau=tau,
+                    )
 
 
 def _notes(opened: Sequence[OpenedRun], rows: Sequence[Comparison]) -> Iterator[str]:

@@ -123,9 +123,17 @@ def _recompute(result: AuditResult, row: LossRow, mechanism: Any) -> CertainLoss
         return None
     loss = row.sample.quantile(1.0)
     found = CertainLoss(
-        finding.plan, finding.label, finding.epsilon, finding.attack, number, (source, other),
-        finding.claim.total, loss, again, forbidden=forbids_by_rule(exact) and math.isinf(loss),
-    )  # fmt: skip
+        plan=finding.plan,
+        label=finding.label,
+        epsilon=finding.epsilon,
+        attack=finding.attack,
+        row=number,
+        positions=(source, other),
+        claim=finding.claim.total,
+        loss=loss,
+        again=again,
+        forbidden=forbids_by_rule(exact) and math.isinf(loss),
+    )
     return found if found.lost > 0 else None
 
 

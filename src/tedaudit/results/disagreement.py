@@ -83,7 +83,14 @@ def _compare(result: AuditResult, first: Finding, second: Finding, count: int) -
                                  (tables[winner]["margin"], tables[loser]["choice"]), count)
     ]  # fmt: skip
     counts, pair = paired_counts(*right), (first.attack, second.attack)
-    return Disagreement(first.plan, first.label, first.epsilon, pair, counts, tuple(examples))
+    return Disagreement(
+        plan=first.plan,
+        mechanism=first.label,
+        epsilon=first.epsilon,
+        attacks=pair,
+        counts=counts,
+        examples=tuple(examples),
+    )
 
 
 def _examples(
@@ -97,11 +104,15 @@ def _examples(
     texts = result.run.corpus().texts
     return [
         DisagreeingTrial(
-            int(row), winner.attack, float(margin[row]), output, texts[plan.source[row]],
-            _named(plan, int(row), int(mistaken[row]), texts),
+            row=int(row),
+            right=winner.attack,
+            margin=float(margin[row]),
+            output=output,
+            source=texts[plan.source[row]],
+            mistaken=_named(plan, int(row), int(mistaken[row]), texts),
         )
         for row, (output, _) in zip(rows, outputs, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _named(plan: Plan, row: int, choice: int, texts: tuple[str, ...]) -> str:

@@ -97,9 +97,12 @@ def _describe(trials: "_Trials", finding: Finding, plan: Plan, row: int, rule: s
     )  # fmt: skip
     right, wrong = _ask_attacks(result, finding, plan, row)
     return Example(
-        _tell_story(finding, right, wrong), _explain_choice(finding, rule), shorten_text(output[0]), shown,
-        finding.bound.candidates - len(shown),
-    )  # fmt: skip
+        story=_tell_story(finding, right, wrong),
+        choice=_explain_choice(finding, rule),
+        output=shorten_text(output[0]),
+        candidates=shown,
+        left_out=finding.bound.candidates - len(shown),
+    )
 
 
 def _ask_attacks(result: AuditResult, chosen: Finding, plan: Plan, row: int) -> tuple[list[str], list[str]]:
@@ -239,7 +242,15 @@ def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
             break
     of = sum(finding.bound.guesses for finding in findings)
     columns = [_make_columns(keeper.tables[number]) for number in range(len(findings))]
-    return Sample(list(keeper.places), keeper.corpus, list(keeper.sets), columns, of, per_table, keeper.cut)
+    return Sample(
+        texts=list(keeper.places),
+        corpus=keeper.corpus,
+        sets=list(keeper.sets),
+        tables=columns,
+        of=of,
+        per_table=per_table,
+        cut=keeper.cut,
+    )
 
 
 def _make_columns(trials: Sequence[dict[str, Any]]) -> dict[str, Any]:

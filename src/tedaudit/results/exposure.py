@@ -97,10 +97,16 @@ def _read_curve(rows: list[Finding], alpha: float) -> Exposure:
     enough = settled and len(trials) == 1 and min(trials) >= FEWEST_TRIALS
     right = {finding.rewrites: finding.bound.correct for finding in rows}
     return Exposure(
-        last.label, last.epsilon, last.attack, last.known_texts, last.bound.candidates,
-        tuple(map(ExposurePoint, rows)), alpha / 2, enough,
-        known_from(right, last.bound.trials, alpha) if enough else None,
-    )  # fmt: skip
+        label=last.label,
+        epsilon=last.epsilon,
+        attack=last.attack,
+        known_texts=last.known_texts,
+        candidates=last.bound.candidates,
+        points=tuple(map(ExposurePoint, rows)),
+        error=alpha / 2,
+        enough=enough,
+        known_from=known_from(right, last.bound.trials, alpha) if enough else None,
+    )
 
 
 def list_exposures(result: AuditResult) -> dict[str, Any]:

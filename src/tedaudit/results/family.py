@@ -104,7 +104,7 @@ class Family:
     def _violated(self, row: Row, adjusted: float) -> Verdict:
         p = self._scale(adjusted)
         reason = f"{_describe_evidence(row)} (adjusted p {p:.2g})"
-        return Verdict(Decision.VIOLATED, reason, row.p_value(), p)
+        return Verdict(decision=Decision.VIOLATED, reason=reason, p_value=row.p_value(), adjusted_p=p)
 
     def _no_violation(self, row: Row, adjusted: float | None, share: float) -> Verdict:
         success = row.detectable(share)
@@ -118,7 +118,11 @@ class Family:
                 "right less often is not found, whatever the mechanism's epsilon"
             )
         return Verdict(
-            Decision.NO_VIOLATION, reason, row.p_value(), self._scale(adjusted), detectable=success
+            decision=Decision.NO_VIOLATION,
+            reason=reason,
+            p_value=row.p_value(),
+            adjusted_p=self._scale(adjusted),
+            detectable=success,
         )
 
     def _out_of_reach(self, row: Row) -> Verdict:

@@ -219,8 +219,8 @@ class JudgedClaim(PlainData):
     def deciding(self) -> Witness:
         """What decided it, by name."""
         if self.pair is not None:
-            return Witness(None, self.attack, self.pair.positions, self.certain)
-        return Witness(self.witness.plan, self.attack, None, self.certain)
+            return Witness(plan=None, attack=self.attack, pair=self.pair.positions, certain_loss=self.certain)
+        return Witness(plan=self.witness.plan, attack=self.attack, pair=None, certain_loss=self.certain)
 
     @property
     def lower(self) -> float:
@@ -240,7 +240,9 @@ def judge_claim(
     refuting = [pair for pair in pairs if pair.verdict.is_violation]
     pair = min(refuting, key=lambda pair: pair.verdict.adjusted_p or 0.0, default=None)
     loss = max(certain, key=lambda loss: loss.loss, default=None)
-    return JudgedClaim(witness, len(rows), len(pairs), pair if loss is None else None, loss)
+    return JudgedClaim(
+        witness=witness, tests=len(rows), pairs=len(pairs), pair=pair if loss is None else None, certain=loss
+    )
 
 
 def _find_witness(findings: Sequence[Finding]) -> Finding:

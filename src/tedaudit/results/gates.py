@@ -77,7 +77,7 @@ def _check_finished(result: AuditResult) -> list[Check]:
     if result.finished:
         return []
     verdict = Verdict(Decision.NOT_TESTED, result.unfinished)
-    return [Check("finished", "", NO_EPSILON, verdict, failed=True)]
+    return [Check(gate="finished", label="", epsilon=NO_EPSILON, verdict=verdict, failed=True)]
 
 
 def _check_claims(result: AuditResult, fail_on: Sequence[str]) -> list[Check]:
@@ -87,22 +87,42 @@ def _check_claims(result: AuditResult, fail_on: Sequence[str]) -> list[Check]:
     """
     on_violation = Decision.VIOLATED.flag in fail_on
     rows = [
-        Check("claim", row.label, row.epsilon, row.verdict, on_violation and row.verdict.is_violation,
-              row.attack, row.plan)
+        Check(
+            gate="claim",
+            label=row.label,
+            epsilon=row.epsilon,
+            verdict=row.verdict,
+            failed=on_violation and row.verdict.is_violation,
+            attack=row.attack,
+            plan=row.plan,
+        )
         for row in result
-    ]  # fmt: skip
+    ]
     return rows + [
-        Check("claim", claim.witness.label, claim.witness.epsilon, claim.verdict,
-              any_named([claim.verdict], fail_on))
+        Check(
+            gate="claim",
+            label=claim.witness.label,
+            epsilon=claim.witness.epsilon,
+            verdict=claim.verdict,
+            failed=any_named([claim.verdict], fail_on),
+        )
         for claim in result.claims
-    ]  # fmt: skip
+    ]
 
 
 def _check_limit(result: AuditResult, limit: float, fail_on: Sequence[str]) -> list[Check]:
     """Return the tests of a limit; pairs that were tried again have an error of their own, and count."""
     limits = result.judge_limit(limit)
     rows = [
-        Check("limit", row.label, row.epsilon, verdict, verdict.is_violation, row.attack, row.plan)
+        Check(
+            gate="limit",
+            label=row.label,
+            epsilon=row.epsilon,
+            verdict=verdict,
+            failed=verdict.is_violation,
+            attack=row.attack,
+            plan=row.plan,
+        )
         for row, verdict in zip(result, limits, strict=True)
     ]
     together = summarise_limits(result, limits)

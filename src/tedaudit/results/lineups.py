@@ -196,7 +196,7 @@ def _split_by_epsilon(plan: str, within: str, sides: Sequence[Side]) -> Iterator
     """Yield a line-up per epsilon; a mechanism that takes none stands in every one."""
     for epsilon in distinct_epsilons(side.finding.epsilon for side in sides):
         members = tuple(side for side in sides if side.finding.epsilon.covers(epsilon))
-        yield LineUp(plan, epsilon, within, members)
+        yield LineUp(plan=plan, epsilon=epsilon, within=within, sides=members)
 
 
 def put_first(group: LineUp, member: str) -> LineUp:

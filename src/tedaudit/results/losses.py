@@ -114,7 +114,13 @@ class TextLoss(PlainData):
         told = [sample.epsilon_at(delta) for sample in self._share(self.high.error)]
         upper, known = min(at.upper for at in told), min(at.upper_known for at in told)
         point = min(*(at.point for at in told), known)
-        return EpsilonAt(delta, point, min(self.low.epsilon_lower(delta), point), upper, known)
+        return EpsilonAt(
+            delta=delta,
+            point=point,
+            lower=min(self.low.epsilon_lower(delta), point),
+            upper=upper,
+            upper_known=known,
+        )
 
 
 @dataclass(frozen=True)
@@ -226,7 +232,13 @@ def read_losses(result: AuditResult) -> tuple[LossRow, ...]:
         sample = LossSample(losses, error, finding.bound.trials - len(losses))
         told = result.guesses(finding).read_largest()
         supremum = None if told is None else find_supremum(told[0][numbers], told[1][numbers])
-        row = LossRow(finding, sample, numbers, supremum, confirmed.get(finding.setting))
+        row = LossRow(
+            finding=finding,
+            sample=sample,
+            rows=numbers,
+            supremum=supremum,
+            confirmed=confirmed.get(finding.setting),
+        )
         rows.append(replace(row, text=_read_text(result, row)))
     return tuple(rows)
 
@@ -246,7 +258,9 @@ def _read_text(result: AuditResult, row: LossRow) -> TextLoss | None:
         unknown = finding.bound.trials - int(known.sum())
         low, high = (LossSample(values[known], row.sample.error, unknown) for values in signed)
         outside = 0 if row.refuted else _count_outside(result, finding, row.finding, ends)
-        return TextLoss(finding, low, high, None if row.refuted else row.sample, outside)
+        return TextLoss(
+            finding=finding, low=low, high=high, draw=None if row.refuted else row.sample, outside=outside
+        )
     return None
 
 
@@ -374,7 +388,14 @@ class LossParts(PlainData):
             stop = min(len(sums), max(1, 2 * start))
             total, count = float(sums[start:stop].sum()), int(self.counts[start:stop].sum())
             name = f"{start + 1}" if stop == start + 1 else f"{start + 1} to {stop}"
-            parts.append(LossPart(name, count, total / count if count else 0.0, _share(total, self.whole)))
+            parts.append(
+                LossPart(
+                    name=name,
+                    terms=count,
+                    mean=total / count if count else 0.0,
+                    share=_share(total, self.whole),
+                )
+            )
             start = stop
         return tuple(parts)
 
@@ -401,7 +422,7 @@ def find_parts(result: AuditResult, row: LossRow, pieces: Pieces | None = None) 
     source = result.run.read_plan(row.finding.plan).source[row.rows].tolist()
     is_known = pieces is not None and all(map(pieces.__contains__, source))
     classes = _sort(source, pieces, (values, lengths.tolist()), clear) if is_known and pieces else ()
-    return LossParts(row, len(sums), clear, means, counts, classes)
+    return LossParts(row=row, trials=len(sums), whole=clear, steps=means, counts=counts, classes=classes)
 
 
 def _sort(
@@ -418,7 +439,7 @@ def _sort(
     sums = np.bincount(numbers, weights=values, minlength=len(names))
     counts = np.bincount(numbers, minlength=len(names))
     return tuple(
-        LossPart(name, int(count), float(total / count), _share(float(total), whole))
+        LossPart(name=name, terms=int(count), mean=float(total / count), share=_share(float(total), whole))
         for name, total, count in zip(names, sums, counts, strict=True)
         if count
     )

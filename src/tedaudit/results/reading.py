@@ -99,9 +99,17 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     certain = _keep_believed(read_certain(run), findings)
     originals = tuple(_describe(table, family, NO_CLAIM, Measures()) for table in references)
     return AuditResult(
-        manifest["name"], run, findings, tuple(notes), family, models, tuple(pairs), certain, originals,
-        missing,
-    )  # fmt: skip
+        name=manifest["name"],
+        run=run,
+        findings=findings,
+        notes=tuple(notes),
+        family=family,
+        models=models,
+        pairs=tuple(pairs),
+        certain=certain,
+        originals=originals,
+        missing=missing,
+    )
 
 
 def _count_tables(
@@ -134,18 +142,30 @@ def _count_tables(
         looked_before = any(start < look < len(plan) for look in plan_info["looks"])
         claim = None if info.about["claim"] is None else Claim(**info.about["claim"])
         score = info.about["score"]
-        row = Row(estimator, counts, claim, lacks or looked_before, unfit, delta)
+        row = Row(
+            estimator=estimator,
+            counts=counts,
+            claim=claim,
+            any_time=lacks or looked_before,
+            unfit=unfit,
+            delta=delta,
+        )
         looks = [look - start for look in plan_info["looks"] if look > start]
-        parts = Certain(fresh, choices, margin, looks).count(row, alpha / 2)
+        parts = Certain(plan=fresh, choices=choices, margin=margin, looks=looks).count(row, alpha / 2)
         own = {
             "rewrites": plan_info.get("rewrites", 1), "series": plan_info.get("of", ""),
             "known_texts": plan_info["knows"] if plan_info.get("author") else "",
         }  # fmt: skip
         yield _CountedTable(
-            {**info.about, **own}, replace(row, parts=parts), planned, looked_before, score,
-            plan_info["base"], attack_measures(table, score, plan, plan_info["k"]),
-            _count_own(run, info.about),
-        )  # fmt: skip
+            about={**info.about, **own},
+            row=replace(row, parts=parts),
+            planned=planned,
+            looked_before=looked_before,
+            score=score,
+            plan_base=plan_info["base"],
+            measured=attack_measures(table, score, plan, plan_info["k"]),
+            own_rewrites=_count_own(run, info.about),
+        )
 
 
 def _count_own(run: RunDirectory, about: Mapping[str, Any]) -> int:

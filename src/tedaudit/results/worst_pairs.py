@@ -117,11 +117,15 @@ def judge_pairs(
     family = Family(alpha, tuple(row for *_, row in cells), look)
     return [
         TriedPair(
-            about["label"], Nominal.of(about["epsilon"]), about["attack"], pair, row.bound(family.row_error),
-            verdict,
+            label=about["label"],
+            epsilon=Nominal.of(about["epsilon"]),
+            attack=about["attack"],
+            positions=pair,
+            bound=row.bound(family.row_error),
+            verdict=verdict,
         )
         for (about, pair, row), verdict in zip(cells, family.judge(), strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _read_cells(study: RunDirectory, delta: float | None) -> Iterator[tuple[Any, tuple[int, int], Row]]:

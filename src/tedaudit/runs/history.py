@@ -99,7 +99,13 @@ def _cut(wave: Wave, plan: Plan, most: Numbers, first: int) -> Iterable[Piece]:
     rows = new[np.argsort(number_rows(plan.source[new], plan.replicate[new]), kind="stable")]
     for number, start in enumerate(range(0, len(rows), wave.size), first):
         some = rows[start : start + wave.size]
-        yield Piece(number, plan.source[some], plan.replicate[some], wave.plan, wave.start + some)
+        yield Piece(
+            number=number,
+            text=plan.source[some],
+            replicate=plan.replicate[some],
+            plan=wave.plan,
+            rows=wave.start + some,
+        )
 
 
 def _cut_own(wave: Wave, before: Numbers, after: Numbers, first: int) -> Iterable[Piece]:
@@ -129,7 +135,7 @@ def extend_history(
             if stop > done:
                 size = block if is_fixed else _choose_size(job, texts, block, stop - done)
                 size = stop - done if job.shuffled else size
-                waves.append(Wave(job.label, job.plan_name, done, stop, size))
+                waves.append(Wave(label=job.label, plan=job.plan_name, start=done, stop=stop, size=size))
                 done = stop
         had = [np.asarray(wave.own) for wave in waves if wave.label == job.label and wave.own]
         before = np.maximum.reduce(had) if had else np.zeros(len(texts), dtype=np.int32)

@@ -70,7 +70,9 @@ def _play_again(
 ) -> Calibration | None:
     """Return the check on fresh trials; None if no output of them has a likelihood."""
     texts, seed = audit.corpus.texts, audit.spec.seed
-    game = LikelihoodGame(bench, job.reference, attack.reference, attack.card.sees, texts)
+    game = LikelihoodGame(
+        bench=bench, mechanism=job.reference, attack=attack.reference, sees=attack.card.sees, texts=texts
+    )
     plan = _draw_again(job, seed, len(texts))
     parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in SCORED}
     secrets, ends = [], []

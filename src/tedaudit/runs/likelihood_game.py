@@ -37,8 +37,15 @@ class LikelihoodGame:
         given = np.flatnonzero(~done.failed)
         rows, keys = order[given], tie_keys(seed, purpose, LIKELIHOOD, range(len(given)))
         outputs = done[given].reveal(self.sees)
-        seen = Observations(outputs, self.texts, list_candidates(plan, len(self.texts))[rows], keys)
-        guesses = self.bench.perform(GuessChunk(self.attack, seen, self.mechanism, epsilon))
+        seen = Observations(
+            outputs=outputs,
+            pool=self.texts,
+            candidates=list_candidates(plan, len(self.texts))[rows],
+            tie_keys=keys,
+        )
+        guesses = self.bench.perform(
+            GuessChunk(plugin=self.attack, observations=seen, mechanism=self.mechanism, epsilon=epsilon)
+        )
         return guesses, rows
 
 

@@ -161,7 +161,9 @@ def _look_for_rewrites(run: RunDirectory, tables: Tables, counted: Sequence[Miss
         if folder.exists():
             table = RewriteTable(folder, folder.info().key)
             lacking = int(table.missing(distinct >> 32, distinct & 0xFFFFFFFF).sum())
-        known = gone.pop((label, epsilon), Missing("rewrites", "", label, (Nominal.of(epsilon),)))
+        known = gone.pop(
+            (label, epsilon), Missing(kind="rewrites", name="", label=label, epsilons=(Nominal.of(epsilon),))
+        )
         if lacking:
             found.append(replace(known, there=len(distinct) - lacking, asked=len(distinct)))
     return [*found, *gone.values()]
@@ -176,7 +178,9 @@ def _find_studies(run: RunDirectory, tables: Tables) -> Iterator[Missing]:
         study = RunDirectory(run.root / STUDIES / "/".join((name, *place)))
         if not study.manifest_path.is_file() or find_missing(study):
             label, epsilon = place or ("", "")
-            yield Missing(STUDIES, name, label, (Nominal.of(epsilon),) if label else ())
+            yield Missing(
+                kind=STUDIES, name=name, label=label, epsilons=(Nominal.of(epsilon),) if label else ()
+            )
 
 
 def _join_attacks(found: Iterable[Missing]) -> Iterator[Missing]:

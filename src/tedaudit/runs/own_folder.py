@@ -204,7 +204,12 @@ def _find(spec: AuditSpec, audit: str, name: str, least: int = 1) -> Place:
         return Place(_RUNS / (name if number == 1 else f"{name}-{number}"), number)
     trials, number = max(found)
     store = RunDirectory(folders[-number])
-    return Place(store.root, -number, trials, len(earlier_looks(store)) if store.exists() else 0)
+    return Place(
+        folder=store.root,
+        number=-number,
+        trials=trials,
+        looks=len(earlier_looks(store)) if store.exists() else 0,
+    )
 
 
 def _number(folder: str, name: str) -> int:

@@ -159,7 +159,14 @@ class Planner:
             series = tuple(self._see(info, spec, plan, number, rounds) for number in nested_grid(rounds))
             info["rounds"] = rounds
         self.infos[name] = info
-        return PlannedTrials(name, key, plan, candidates * plan.known, tuple(looks), series)
+        return PlannedTrials(
+            name=name,
+            key=key,
+            plan=plan,
+            candidates=candidates * plan.known,
+            looks=tuple(looks),
+            series=series,
+        )
 
     def _choose_authors(
         self, spec: PlanSpec, label: str, usable: npt.NDArray[np.bool_] | None
@@ -190,7 +197,7 @@ class Planner:
             **info, "key": key, "base": base, "notes": [], "looks": self._looks(name), "of": whole,
             "rewrites": number, "author": spec.author, "knows": spec.knows,
         }  # fmt: skip
-        return Seen(number, name, key, take_trials(plan, rounds))
+        return Seen(rewrites=number, name=name, key=key, plan=take_trials(plan, rounds))
 
     def _determinants(
         self, name: str, spec: PlanSpec, sampling: Sampling | None, usable: npt.NDArray[np.bool_] | None,

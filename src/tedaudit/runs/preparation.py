@@ -213,21 +213,34 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
                 if name in fitting[title] and isinstance(attack, Resamples)
             }
             jobs.append(
-                Job(store, title, references[title], known, claims, planned,
-                    {name: attacks[name] for name in fitting[title]}, common, practice,
-                    isinstance(mechanism, HasLatent), is_foreign(mechanism),
-                    mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None, stretches,
-                    isinstance(mechanism, WritesOnce),
-                    mechanism.noise_source() if isinstance(mechanism, NamesNoise) else "",
-                    describe_scoring(mechanism),
-                    plan_spec.chosen_estimator.rows_per_trial * planned.rounds,
-                    calls_out, makes_latents(mechanism),
-                    frozenset(
-                        name for name in fitting[title]
+                Job(
+                    store=store,
+                    label=title,
+                    reference=references[title],
+                    determinants=known,
+                    claims=claims,
+                    planned=planned,
+                    attacks={name: attacks[name] for name in fitting[title]},
+                    common=common,
+                    practice=practice,
+                    bulky=isinstance(mechanism, HasLatent),
+                    shuffled=is_foreign(mechanism),
+                    is_seeded=mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None,
+                    stretches=stretches,
+                    is_numbered=isinstance(mechanism, WritesOnce),
+                    noise=mechanism.noise_source() if isinstance(mechanism, NamesNoise) else "",
+                    scoring=describe_scoring(mechanism),
+                    rows_per_trial=plan_spec.chosen_estimator.rows_per_trial * planned.rounds,
+                    calls_out=calls_out,
+                    makes_latents=makes_latents(mechanism),
+                    asking=frozenset(
+                        name
+                        for name in fitting[title]
                         if find_callee(attackers[name], planned.candidates)
                         or (calls_out and attacks[name].knows_mechanism)
-                    ))
-            )  # fmt: skip
+                    ),
+                )
+            )
     for job in jobs:
         job.check_tables()
     for title, attack in attackers.items():
@@ -246,26 +259,26 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
         "attacks": {r.name: describe_card(attackers[title].card) for title, r in attack_references.items()},
     }
     return PreparedAudit(
-        spec,
-        store,
-        corpus,
-        seen,
-        planner.infos,
-        jobs,
-        extend_history(
+        spec=spec,
+        store=store,
+        corpus=corpus,
+        seen=seen,
+        plans=planner.infos,
+        jobs=jobs,
+        history=extend_history(
             parse_history([] if old is None else old["history"]),
             jobs,
             corpus.texts,
             spec.block_size,
             is_fixed=spec.block > 0,
         ),
-        practice,
-        built,
-        models,
-        planner.embedded,
-        notes,
-        cautions,
-        cards,
+        practice=practice,
+        plugins=built,
+        models=models,
+        embedded=planner.embedded,
+        script_notes=notes,
+        cautions=cautions,
+        cards=cards,
     )
 
 

@@ -101,5 +101,8 @@ class _Rounds:
         largest, mu = (self._cut(column)[:, :number] for column in self._losses)
         ends: Floats | None = None if self._ends is None else self._cut(self._ends)[:, :number].sum(axis=1)
         return PairLosses(
-            largest.sum(axis=1), np.sqrt((mu**2).sum(axis=1)), Ragged.absent(len(largest), np.float64), ends
+            largest=largest.sum(axis=1),
+            mu=np.sqrt((mu**2).sum(axis=1)),
+            terms=Ragged.absent(len(largest), np.float64),
+            ends=ends,
         )

@@ -83,11 +83,11 @@ class Schedule:
         else:
             wanted = wanted.sort()
         return RewriteStep(
-            job.reference,
-            wanted,
-            tuple(missing.items()),
-            piece.number,
-            self._audit.spec.seed,
+            mechanism=job.reference,
+            wanted=wanted,
+            tables=tuple(missing.items()),
+            number=piece.number,
+            seed=self._audit.spec.seed,
             is_own=is_own,
             must_tell=is_own and job.is_seeded is not None,
             is_numbered=job.is_numbered,
@@ -160,18 +160,18 @@ class Schedule:
         plan = job.plan.rows(rows.start, rows.stop)
         files = tuple(f"{table.folder}/{name_part(piece.number)}" for piece in self._rewriting.find(plan))
         return GuessStep(
-            attack,
-            prepared,
-            job.reference,
-            epsilon,
-            job.plan_name,
-            plan,
-            rows.start,
-            job.candidates,
-            self._guess_tables[epsilon, attack],
-            table,
-            files,
-            self._audit.spec.seed,
+            title=attack,
+            attack=prepared,
+            mechanism=job.reference,
+            epsilon=epsilon,
+            plan_name=job.plan_name,
+            plan=plan,
+            start=rows.start,
+            candidates=job.candidates,
+            table=self._guess_tables[epsilon, attack],
+            rewrites=table,
+            files=files,
+            seed=self._audit.spec.seed,
             practises=prepared.own_rewrites > 0,
             learning=None if stretch is None else self._find_learning(epsilon, stretch),
             makes_latents=job.makes_latents and "latent" in prepared.card.sees,
@@ -288,7 +288,12 @@ def count_left(schedules: Sequence[Schedule]) -> Left:
         for epsilon, attack, rows in schedule.count_gaps():
             if rows:
                 practising[epsilon, attack] = job.attacks[attack].own_rewrites
-    return Left(sum(lacking.values()), sum(own.values()), repeats, sum(practising.values()))
+    return Left(
+        rewrites=sum(lacking.values()),
+        own=sum(own.values()),
+        repeats=repeats,
+        practice=sum(practising.values()),
+    )
 
 
 def count_steps(schedules: Sequence[Schedule]) -> tuple[int, int]:

@@ -170,10 +170,22 @@ class GuessStep:
         withheld = self._withhold(outputs)
         given = np.flatnonzero(~withheld) if withheld.any() else slice(None)
         candidates = None if self.plan.candidates is None else self.plan.candidates[given]
-        seen = Observations(outputs[given].reveal(self.attack.card.sees), texts, candidates, keys[given])
+        seen = Observations(
+            outputs=outputs[given].reveal(self.attack.card.sees),
+            pool=texts,
+            candidates=candidates,
+            tie_keys=keys[given],
+        )
         known = self.mechanism if self.attack.knows_mechanism else None
         practised = practice if self.practises else ()
-        return GuessChunk(self.attack.reference, seen, known, self.epsilon, practised, own)
+        return GuessChunk(
+            plugin=self.attack.reference,
+            observations=seen,
+            mechanism=known,
+            epsilon=self.epsilon,
+            practice=practised,
+            own=own,
+        )
 
     def read(self, guesses: Guesses, outputs: Rewrites) -> Guesses:
         """Return a guess for every row, and for persons if they are asked for.
@@ -304,7 +316,15 @@ def open_worker(audit: PreparedAudit) -> Worker:
     references += [attack.reference for job in audit.jobs for attack in job.attacks.values()]
     live = {reference.identity: reference for reference in references if not reference.is_named}
     root, practice = audit.store.root.absolute(), audit.practice.texts
-    worker = Worker(Shared(root, audit.corpus.texts, practice, audit.spec.batch_size, live))
+    worker = Worker(
+        Shared(
+            root=root,
+            texts=audit.corpus.texts,
+            practice=practice,
+            batch_size=audit.spec.batch_size,
+            references=live,
+        )
+    )
     worker.bench.adopt(audit.plugins)
     return worker
 

@@ -102,7 +102,9 @@ def find_record_losses(
     rows = [row for row in told if not row.refuted]
     left_out = tuple(f"{_name(row)}: {row.refuted}" for row in told if row.refuted)
     if not rows:
-        return RecordLosses((), told[0].sample.error, 0, 0, 0, left_out)
+        return RecordLosses(
+            records=(), error=told[0].sample.error, number=0, too_few=0, needed=0, left_out=left_out
+        )
     number = len(rows) * len(result.run.corpus().texts)
     risks = {(r.label, r.epsilon, r.position): r.risk if r.has_enough else None for r in tried}
     found, too_few = [], 0
@@ -113,7 +115,9 @@ def find_record_losses(
     found.sort(key=lambda record: (-record.lower, not record.enough, record.position))
     error = max(row.sample.error for row in rows)
     needed = _find_needed(min(row.sample.error for row in rows) / number)
-    return RecordLosses(tuple(found), error, number, too_few, needed, left_out)
+    return RecordLosses(
+        records=tuple(found), error=error, number=number, too_few=too_few, needed=needed, left_out=left_out
+    )
 
 
 def _name(row: LossRow) -> str:
@@ -135,10 +139,17 @@ def _split(result: AuditResult, row: LossRow, error: float, names: Sequence[str]
         is_enough = sample is not None and _is_enough(trials, error)
         records.append(
             RecordLoss(
-                finding.plan, finding.label, finding.epsilon, position, names[position], texts[position],
-                trials, sample, is_enough,
+                plan=finding.plan,
+                label=finding.label,
+                epsilon=finding.epsilon,
+                position=position,
+                name=names[position],
+                text=texts[position],
+                trials=trials,
+                sample=sample,
+                enough=is_enough,
             )
-        )  # fmt: skip
+        )
     return records
 
 

@@ -150,10 +150,15 @@ def rank_evidence(result: AuditResult, count: int, id_column: str = "") -> list[
             position = int(pilot.source[row])
             ranked.append(
                 RecordEvidence(
-                    finding.label, finding.epsilon, finding.attack, position, names[position],
-                    texts[position], float(pilot.evidence[row]),
+                    label=finding.label,
+                    epsilon=finding.epsilon,
+                    attack=finding.attack,
+                    position=position,
+                    name=names[position],
+                    text=texts[position],
+                    margin=float(pilot.evidence[row]),
                 )
-            )  # fmt: skip
+            )
     return ranked
 
 

@@ -119,6 +119,17 @@ def _replay_row(schedule: Schedule, epsilon: Nominal, attack: str, row: int, wor
     positions = range(len(texts)) if plan.candidates is None else plan.candidates[0].tolist()
     choice, secret = int(choices[row]), int(plan.secret[0])
     return Replayed(
-        job.plan_name, job.label, epsilon, attack, row, tuple(texts[i] for i in positions), tuple(positions),
-        secret, stored[0], again[0], tuple(guesses[0].scores.tolist()), choice, choice == secret,
-    )  # fmt: skip
+        plan=job.plan_name,
+        label=job.label,
+        epsilon=epsilon,
+        attack=attack,
+        row=row,
+        candidates=tuple(texts[i] for i in positions),
+        positions=tuple(positions),
+        secret=secret,
+        stored=stored[0],
+        again=again[0],
+        scores=tuple(guesses[0].scores.tolist()),
+        choice=choice,
+        right=choice == secret,
+    )

@@ -121,7 +121,7 @@ def assert_private(
         raise NotTestedError(f"Not shown to be private: {audited.unfinished}.", audited)
     if not audited.findings:
         raise NotTestedError("Not shown to be private: there is no bound.", audited)
-    promise = _Promise(rewriter, mechanism, epsilon, claim, fail_above)
+    promise = _Promise(rewriter=rewriter, mechanism=mechanism, epsilon=epsilon, claim=claim, limit=fail_above)
     shown = audited.run.corpus().texts
     chosen = {"error": alpha / 4, "seed": settings.get("seed", 0)}
     chosen |= dict(battery) if isinstance(battery, Mapping) else {}

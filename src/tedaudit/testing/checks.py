@@ -107,7 +107,7 @@ def check_mechanism(
     p = check_likelihood(plugin, name, own, epsilon, likelihood_pairs) if likelihood_pairs else None
     if likelihood_pairs:
         check_text_likelihood(plugin, name, own, epsilon, likelihood_pairs)
-    return Checked(name, len(draws), failed, noisy, p)
+    return Checked(name=name, items=len(draws), unusable=failed, random=noisy, likelihood_p=p)
 
 
 def check_attack(

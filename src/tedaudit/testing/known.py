@@ -101,7 +101,15 @@ def measure(name: str, truth: float, mechanism: Any, trials: int = TRIALS) -> Kn
     """Audit what keeps the texts of the demo, or what reveals nothing of them and claims 0."""
     result = audit_known(mechanism, {"name": "demo", "size": 100}, 0.0, trials)
     most = max((finding.bound for finding in result), key=lambda bound: bound.point)
-    return Known(name, truth, most.point, result.eps_emp, most.correct, most.trials, result.violated)
+    return Known(
+        name=name,
+        truth=truth,
+        estimate=most.point,
+        bound=result.eps_emp,
+        right=most.correct,
+        trials=most.trials,
+        is_violated=result.violated,
+    )
 
 
 def measure_response(epsilon: float, trials: int = TRIALS, seed: int = 0) -> Known:
@@ -109,7 +117,15 @@ def measure_response(epsilon: float, trials: int = TRIALS, seed: int = 0) -> Kno
     result = audit_known(answer_randomly, TEXTS, epsilon, trials, seed=seed, attack="lexical")
     [finding] = result
     name, bound = "randomised response", finding.bound
-    return Known(name, epsilon, bound.point, result.eps_emp, bound.correct, bound.trials, result.violated)
+    return Known(
+        name=name,
+        truth=epsilon,
+        estimate=bound.point,
+        bound=result.eps_emp,
+        right=bound.correct,
+        trials=bound.trials,
+        is_violated=result.violated,
+    )
 
 
 def measure_gaussian(mu: float, trials: int = TRIALS, seed: int = 0) -> Known:
@@ -118,7 +134,14 @@ def measure_gaussian(mu: float, trials: int = TRIALS, seed: int = 0) -> Known:
     [finding] = audit_known(GaussianBit(mu), TEXTS, 1.0, trials, seed=seed, attack=[attack])
     right, trials = finding.bound.correct, finding.bound.trials
     share, bound = right / trials, read_as_gaussian(right, trials, alpha=2 * ERROR).mu
-    return Known("Gaussian noise, its mu", mu, find_mu(share, 1 - share), bound, right, trials)
+    return Known(
+        name="Gaussian noise, its mu",
+        truth=mu,
+        estimate=find_mu(share, 1 - share),
+        bound=bound,
+        right=right,
+        trials=trials,
+    )
 
 
 # --- The mechanisms themselves.

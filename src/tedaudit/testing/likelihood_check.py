@@ -238,7 +238,14 @@ class _Twice:
         found = mechanism.text_log_likelihood(first.texts, [[text] for text in sources], epsilon)
         if found.lower is None or found.upper is None:
             return None
-        return cls(epsilon, sources, first, second, np.concatenate(found.lower), np.concatenate(found.upper))
+        return cls(
+            epsilon=epsilon,
+            texts=sources,
+            first=first,
+            second=second,
+            lower=np.concatenate(found.lower),
+            upper=np.concatenate(found.upper),
+        )
 
     def hold_draws(self, mechanism: Any, name: str) -> None:
         """Refuse a text that is less probable than the draw that was written as it."""

@@ -51,13 +51,22 @@ def make_observations(
     descriptions = [_describe(outputs[row]) for row in given]
     reference = Reference("attack", name, live=plugin)
     keys = tie_keys(0, "testing", name, range(trials))
-    seen = Observations(Rewrites.of(outputs).reveal(sees), pool, plan.candidates, keys)
+    seen = Observations(
+        outputs=Rewrites.of(outputs).reveal(sees), pool=pool, candidates=plan.candidates, tie_keys=keys
+    )
     met = [
         None if live is None else Reference("mechanism", live.card.name, live=live)
         for live in (known, unused)
     ]
     own = _make_own(pool, known, epsilon, sees) if isinstance(plugin, Resamples) else None
-    chunk = WatchedGuessChunk(reference, seen, met[0], Nominal(epsilon), own=own, unused=met[1])
+    chunk = WatchedGuessChunk(
+        plugin=reference,
+        observations=seen,
+        mechanism=met[0],
+        epsilon=Nominal(epsilon),
+        own=own,
+        unused=met[1],
+    )
     return descriptions, chunk.rows(given)
 
 

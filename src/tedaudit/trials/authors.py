@@ -123,7 +123,9 @@ def choose_authors(
             f"{shared:,} texts are of two of these authors or more: candidates who share texts are given the "
             "same ones as often as can be, so that these tell nobody apart"
         )
-    return Authors(taking[0], taking[1] if knows == "other" else None, largest, tuple(notes))
+    return Authors(
+        released=taking[0], known=taking[1] if knows == "other" else None, largest=largest, notes=tuple(notes)
+    )
 
 
 def _split_texts(
@@ -180,7 +182,13 @@ def make_author_plan(
         return Plan(np.ascontiguousarray(shown.transpose(0, 2, 1)).reshape(-1, k), rows, nothing)
     if authors.known is not None:
         shown = _choose_texts(authors.known, sets, rounds, start, derive(key, "known"))
-    return Plan(np.repeat(shown.reshape(len(sets), -1), rounds, axis=0), rows, nothing, own, rounds)
+    return Plan(
+        candidates=np.repeat(shown.reshape(len(sets), -1), rounds, axis=0),
+        secret=rows,
+        replicate=nothing,
+        released=own,
+        known=rounds,
+    )
 
 
 def _choose_texts(texts: Sequence[Ints], sets: Ints, number: int, start: int, key: int) -> Ints:

@@ -52,7 +52,7 @@ def number_draws(texts: Sequence[str], wanted: Wanted) -> Draws:
     """Return a draw per wanted rewrite for a mechanism that has them already: the key is its number."""
     keys = np.zeros((len(wanted), 4), dtype=np.uint32)
     keys[:, 0] = wanted.replicate
-    return Draws(texts, wanted.text, wanted.epsilon, keys)
+    return Draws(pool=texts, text=wanted.text, epsilons=wanted.epsilon, keys=keys)
 
 
 def make_draws(texts: Sequence[str], wanted: Wanted, seed: int, purpose: str = "rewrite") -> Draws:
@@ -67,7 +67,7 @@ def make_draws(texts: Sequence[str], wanted: Wanted, seed: int, purpose: str = "
     else:
         distinct, which = np.unique(pairs, return_inverse=True)
     keys = derive_replicates(seed, purpose, texts, distinct >> 32, distinct & 0xFFFFFFFF)
-    return Draws(texts, wanted.text, wanted.epsilon, keys[which.ravel()])
+    return Draws(pool=texts, text=wanted.text, epsilons=wanted.epsilon, keys=keys[which.ravel()])
 
 
 def tie_keys(seed: int, plan: str, attack: str, rows: range) -> npt.NDArray[np.uint32]:
@@ -123,15 +123,15 @@ def judge(
         which = np.argsort(-scores, axis=1, kind="stable")[:, :_BEST].astype(np.int32)
         kept = np.take_along_axis(scores, which, axis=1)
     return Judged(
-        choice,
-        (best[:, 0] - runner_up).astype(np.float32),
-        rank.astype(np.int32),
-        usable,
-        failures,
-        kept.astype(np.float32),
-        which,
-        _places(batch, choice),
-        batch.losses,
+        choice=choice,
+        margin=(best[:, 0] - runner_up).astype(np.float32),
+        rank=rank.astype(np.int32),
+        usable=usable,
+        failed=failures,
+        scores=kept.astype(np.float32),
+        best=which,
+        place=_places(batch, choice),
+        losses=batch.losses,
     )
 
 

@@ -113,7 +113,13 @@ def join_plans(first: Plan, second: Plan) -> Plan:
     if first.released is not None and second.released is not None:
         released = np.concatenate([first.released, second.released])
     secret = np.concatenate([first.secret, second.secret])
-    return Plan(candidates, secret, np.zeros(len(secret), dtype=np.int32), released, first.known)
+    return Plan(
+        candidates=candidates,
+        secret=secret,
+        replicate=np.zeros(len(secret), dtype=np.int32),
+        released=released,
+        known=first.known,
+    )
 
 
 def measure_distractors(plan: Plan, size: int) -> Concentration | None:

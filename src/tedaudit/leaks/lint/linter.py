@@ -103,7 +103,7 @@ def lint_max_units(plugin: Any, epsilon: float) -> Iterator[Note]:
     if claim is not None and claim.max_units is None:
         text = f"nothing bounds the number of {claim.unit}s, so a whole release has no finite epsilon"
         fixes = [leak.fix for leak in plugin.card.leaks if "length" in leak.shows and leak.is_set(plugin)]
-        yield Note("error", "max_units", text, fixes[0] if fixes else "max_units")
+        yield Note(level="error", rule="max_units", text=text, fix=fixes[0] if fixes else "max_units")
 
 
 def lint_units(plugin: Any, texts: Sequence[str], epsilon: float) -> Iterator[Note]:
@@ -117,7 +117,12 @@ def lint_units(plugin: Any, texts: Sequence[str], epsilon: float) -> Iterator[No
     most = max(counts, default=0)
     if most > claim.max_units:
         text = f"a rewrite drew {most} (unit: {claim.unit}); the claim counts {claim.max_units}"
-        yield Note("error", "max_units", text, f"max_units of the claim, or a cap of {claim.max_units}")
+        yield Note(
+            level="error",
+            rule="max_units",
+            text=text,
+            fix=f"max_units of the claim, or a cap of {claim.max_units}",
+        )
     elif counts:
         text = f"{len(counts)} rewrites drew at most {most} (unit: {claim.unit}); the claim counts "
         yield Note("info", "max_units", f"{text}{claim.max_units}")
@@ -133,7 +138,10 @@ def lint_actual(plugin: Any, epsilons: Sequence[float]) -> Iterator[Note]:
             wrong.append(f"{claim.epsilon:g} is {real}")
     if wrong:
         yield Note(
-            "error", "claim", f"the mechanism says itself that epsilon {', '.join(wrong)}", "its noise"
+            level="error",
+            rule="claim",
+            text=f"the mechanism says itself that epsilon {', '.join(wrong)}",
+            fix="its noise",
         )
 
 
@@ -144,10 +152,13 @@ def lint_fields(plugin: Any) -> Iterator[Note]:
     """Yield the fields with which no finite epsilon holds, and those that need public data."""
     for leak in plugin.card.leaks:
         if leak.is_set(plugin):
-            yield Note("error", leak.rule or leak.field, leak.describe(plugin), leak.fix)
+            yield Note(level="error", rule=leak.rule or leak.field, text=leak.describe(plugin), fix=leak.fix)
     for field, what in plugin.card.public:
         if getattr(plugin, field):
             text = f"the {what} is not the default: it must be public and not made from private texts"
             yield Note(
-                "info", "public data", text, f"leave {field} out to use the one that comes with tedaudit"
+                level="info",
+                rule="public data",
+                text=text,
+                fix=f"leave {field} out to use the one that comes with tedaudit",
             )

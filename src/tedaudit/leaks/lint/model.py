@@ -49,7 +49,7 @@ def check_setting(key: str, value: Any) -> Note | None:
     fix = f"{key}={neutral}" if neutral is not None else f"remove {key}"
     if key in _PUBLIC:
         text = f"{key} is set: it changes what can be drawn, so it must be public and the same for every text"
-        return Note("info", key, text, fix)
+        return Note(level="info", rule=key, text=text, fix=fix)
     if key == "top_k":
         text = f"top_k is {value}: only that many tokens can be drawn, and the text decides which"
     else:
@@ -57,7 +57,7 @@ def check_setting(key: str, value: Any) -> Note | None:
             f"{key} is {value}: even after clipping, the text decides which tokens can be drawn or how "
             "likely they are"
         )
-    return Note("error", key, text, fix)
+    return Note(level="error", rule=key, text=text, fix=fix)
 
 
 def _check_settings(settings: Mapping[str, Any] | None) -> Iterator[Note]:
@@ -65,7 +65,12 @@ def _check_settings(settings: Mapping[str, Any] | None) -> Iterator[Note]:
         text = (
             f"there is no {_NAME}: `generate` uses the library's defaults, such as top_k = {_DEFAULT_TOP_K}"
         )
-        yield Note("warning", "top_k", text, "pass top_k=0 to generate, or write it into that file")
+        yield Note(
+            level="warning",
+            rule="top_k",
+            text=text,
+            fix="pass top_k=0 to generate, or write it into that file",
+        )
         return
     for key, value in settings.items():
         note = check_setting(key, value)
@@ -73,26 +78,33 @@ def _check_settings(settings: Mapping[str, Any] | None) -> Iterator[Note]:
             yield note
     if settings.get("top_k") is None:
         text = f"top_k is not set: the library's default is {_DEFAULT_TOP_K}, if tokens are drawn at all"
-        yield Note("warning", "top_k", text, "top_k=0")
+        yield Note(level="warning", rule="top_k", text=text, fix="top_k=0")
     if not settings.get("do_sample", False):
         text = (
             "do_sample is not true: the likeliest tokens are taken, without any noise, unless a call sets it"
         )
-        yield Note("warning", "do_sample", text, "do_sample=true, with temperature 2 (high - low) / epsilon")
+        yield Note(
+            level="warning",
+            rule="do_sample",
+            text=text,
+            fix="do_sample=true, with temperature 2 (high - low) / epsilon",
+        )
     if (settings.get("num_beams") or 1) > 1:
         text = (
             f"num_beams is {settings['num_beams']}: a beam is chosen by its probability, not by the mechanism"
         )
-        yield Note("warning", "num_beams", text, "num_beams=1")
+        yield Note(level="warning", rule="num_beams", text=text, fix="num_beams=1")
     text = "no logits are clipped by these settings: a mechanism has to do it before the temperature"
-    yield Note("info", "clip range", text, "clip logits to a fixed range first")
+    yield Note(level="info", rule="clip range", text=text, fix="clip logits to a fixed range first")
 
 
 def _check_format(config: Mapping[str, Any]) -> Iterator[Note]:
     written = str(config.get("dtype") or config.get("torch_dtype") or "float32")
     if written in FORMATS:
         text = f"a softmax in {written} has exact zeros from about epsilon {zeros_from(written):.0f} on"
-        yield Note("info", "smallest probability", text, "compute probabilities in float64")
+        yield Note(
+            level="info", rule="smallest probability", text=text, fix="compute probabilities in float64"
+        )
 
 
 def _read(file: Path) -> Mapping[str, Any] | None:

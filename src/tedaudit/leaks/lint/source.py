@@ -161,7 +161,7 @@ def _check_node(node: ast.AST, tainted: set[str]) -> Iterator[Note]:
         yield from _check_generation(node, tainted)
         if isinstance(node.func, ast.Attribute) and node.func.attr in _CASE and _names(node.func) & tainted:
             text = f"line {node.lineno}: the case of the private text is looked at ({node.func.attr})"
-            yield Note("warning", "case", text, "take case from what is drawn")
+            yield Note(level="warning", rule="case", text=text, fix="take case from what is drawn")
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv):
         left = {name.lower() for name in _names(node.left)}
         if any(name.startswith("eps") for name in left) and _names(node.right) & tainted:
@@ -169,24 +169,29 @@ def _check_node(node: ast.AST, tainted: set[str]) -> Iterator[Note]:
                 f"line {node.lineno}: epsilon is divided by something made from the private text: "
                 "unless that is the same for all texts, the noise gives it away"
             )
-            yield Note("warning", "budget of the text", text, "divide by a public number")
+            yield Note(level="warning", rule="budget of the text", text=text, fix="divide by a public number")
     elif isinstance(node, ast.Compare) and _names(node) & tainted:
         listed = {name.lower() for part in node.comparators for name in _names(part)}
         if any("stop" in name for name in listed):
             text = f"line {node.lineno}: words of the private text are looked up in a list of stop words"
-            yield Note("warning", "stop words", text, "draw stop words like all others")
+            yield Note(level="warning", rule="stop words", text=text, fix="draw stop words like all others")
 
 
 def _check_seeds(source: _Source) -> Iterator[Note]:
     """Yield seeds that can be guessed: an error if no other noise is seen, else a warning."""
     values = _list_values(source.statements)
     for tree, private in source.functions:
-        scope = _Scope(source, values | _list_values(ast.walk(tree)), _list_parameters(tree), private)
+        scope = _Scope(
+            source=source,
+            values=values | _list_values(ast.walk(tree)),
+            parameters=_list_parameters(tree),
+            private=private,
+        )
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 yield from _check_seed(node, scope, _grade(source, node))
     used = {name for tree, _ in source.functions for name in _names(tree)}
-    outside = _Scope(source, values, frozenset(), "")
+    outside = _Scope(source=source, values=values, parameters=frozenset(), private="")
     for statement in source.statements:
         call = statement.value
         if not isinstance(call, ast.Call):
@@ -212,11 +217,13 @@ def _check_seed(node: ast.Call, scope: "_Scope", level: Level) -> Iterator[Note]
     if "the private text" in origins:
         text = f"{head} something from the private text: its noise is then the same whenever the text is"
         mixed = "" if len(origins) == 1 else ", unless its other input is secret and always new"
-        yield Note("warning" if mixed else level, SEEDS[1], text + mixed, "a fresh seed")
+        yield Note(level="warning" if mixed else level, rule=SEEDS[1], text=text + mixed, fix="a fresh seed")
     elif origins <= set(_GUESSED.values()):
         what = " and ".join(sorted(origins)) or "a constant"
         text = f"{head} {what}: its noise can be recomputed"
-        yield Note(level, SEEDS[0], text, "draw noise from the system's entropy, or take a seed")
+        yield Note(
+            level=level, rule=SEEDS[0], text=text, fix="draw noise from the system's entropy, or take a seed"
+        )
 
 
 @dataclass(frozen=True)
@@ -312,16 +319,18 @@ def _check_generation(node: ast.Call, tainted: set[str]) -> Iterator[Note]:
                 f"line {node.lineno}: {key} is made from the private text: unless it is the same for all "
                 "texts, the output's length gives it away"
             )
-            yield Note("warning", "length rule", text, f"{key}: a public number")
+            yield Note(level="warning", rule="length rule", text=text, fix=f"{key}: a public number")
     if not (isinstance(node.func, ast.Attribute) and node.func.attr == "generate"):
         return
     for key, value in given.items():
         note = check_setting(key, value.value) if isinstance(value, ast.Constant) else None
         if note is not None:
-            yield Note(note.level, note.rule, f"line {node.lineno}: {note.text}", note.fix)
+            yield Note(
+                level=note.level, rule=note.rule, text=f"line {node.lineno}: {note.text}", fix=note.fix
+            )
     if "do_sample" in given and "top_k" not in given and not any(k.arg is None for k in node.keywords):
         text = f"line {node.lineno}: generate without top_k: the library's default keeps the 50 likeliest"
-        yield Note("warning", "top_k", text, "top_k=0")
+        yield Note(level="warning", rule="top_k", text=text, fix="top_k=0")
 
 
 def _check_returns(tree: Function, private: str) -> Iterator[Note]:
@@ -340,4 +349,6 @@ def _check_returns(tree: Function, private: str) -> Iterator[Note]:
                 f"line {getattr(node, 'lineno', 0)}: the private text is returned unchanged, unless noise "
                 "alone decides when"
             )
-            yield Note("warning", "copied text", text, "return an ordinary draw for every text")
+            yield Note(
+                level="warning", rule="copied text", text=text, fix="return an ordinary draw for every text"
+            )

@@ -84,11 +84,15 @@ def read_rules(model: Any, beams: int | None, length: int) -> Rules | None:
     ends = () if given is None else tuple(given) if isinstance(given, list) else (given,)
     last = config.forced_eos_token_id
     rules = Rules(
-        int(config.decoder_start_token_id), ends, config.forced_bos_token_id,
-        last[0] if isinstance(last, list) and len(last) == 1 else last,
-        1.0 if config.length_penalty is None else float(config.length_penalty),
-        config.no_repeat_ngram_size or 0, beams, length,
-    )  # fmt: skip
+        start=int(config.decoder_start_token_id),
+        ends=ends,
+        first=config.forced_bos_token_id,
+        last=last[0] if isinstance(last, list) and len(last) == 1 else last,
+        penalty=1.0 if config.length_penalty is None else float(config.length_penalty),
+        no_repeat=config.no_repeat_ngram_size or 0,
+        beams=beams,
+        length=length,
+    )
     is_plain = ends and not isinstance(rules.last, list) and len(rules.prefix) + 1 < length
     fits = (
         length <= min(_LONGEST, model.config.max_position_embeddings)

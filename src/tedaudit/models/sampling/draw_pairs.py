@@ -45,7 +45,7 @@ class DrawPairs:
         used = np.flatnonzero(is_used)
         host = (np.cumsum(is_used) - 1)[pair]
         own, epsilon = used // max(1, len(levels)), levels[used % max(1, len(levels))]
-        return cls(send(own, device), send(epsilon, device), send(host, device), host)
+        return cls(rows=send(own, device), epsilons=send(epsilon, device), of=send(host, device), host=host)
 
     def __len__(self) -> int:
         return len(self.rows)

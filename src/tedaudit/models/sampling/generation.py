@@ -138,7 +138,7 @@ def first_log_probabilities(
     """Return the log-probability of every token as the first one drawn after each prompt, exactly."""
     table = np.full((len(prompts), int(checkpoint.model.config.vocab_size)), -np.inf)
     decoder = decoder_for(checkpoint)
-    requests = [Request(prompt, epsilon, 0, 1) for prompt in prompts]
+    requests = [Request(prompt=prompt, epsilon=epsilon, key=0, limit=1) for prompt in prompts]
     for width, members in _group_by_width(requests, checkpoint).items():
         budget = decoder.row_budget(width, 1)
         for start in range(0, len(members), budget):
@@ -176,7 +176,7 @@ def log_probabilities_along(
     """
     terms: list[Floats] = [np.zeros(table.shape) for table in asked]
     decoder = decoder_for(checkpoint)
-    requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt, tokens in pairs]
+    requests = [Request(prompt=prompt, epsilon=epsilon, key=0, limit=len(tokens)) for prompt, tokens in pairs]
     for width, members in _group_by_width(requests, checkpoint).items():
         longest = max(requests[i].limit for i in members)
         score, budget = _score_group, decoder.row_budget(width, longest)

@@ -68,11 +68,11 @@ class PublicSettings:
         """Return those of a checkpoint."""
         own = checkpoint.model.generation_config
         return cls(
-            tuple(tuple(word) for word in own.bad_words_ids or ()),
-            own.forced_bos_token_id,
-            _as_tuple(own.forced_eos_token_id),
-            _as_tuple(own.suppress_tokens),
-            _as_tuple(own.begin_suppress_tokens),
+            bad_words_ids=tuple(tuple(word) for word in own.bad_words_ids or ()),
+            forced_bos_token_id=own.forced_bos_token_id,
+            forced_eos_token_id=_as_tuple(own.forced_eos_token_id),
+            suppress_tokens=_as_tuple(own.suppress_tokens),
+            begin_suppress_tokens=_as_tuple(own.begin_suppress_tokens),
         )
 
 

@@ -68,7 +68,12 @@ def draw_triples(table: TripleTable, choice: ClusterChoice, slots: Slots, *, ove
         def score(used: Ints, cluster: int = cluster) -> Floats:
             return table.similarity(slots.vectors[used], cluster)
 
-        part = Slots(slots.vectors, slots.rows[members], epsilons[members], slots.noise[members, 1])
+        part = Slots(
+            vectors=slots.vectors,
+            rows=slots.rows[members],
+            epsilons=epsilons[members],
+            noise=slots.noise[members, 1],
+        )
         drawn[members] = table.members(cluster)[_pick(score, table.size(cluster), part)]
         if overflows:
             drawn[members[~_check_finite(score, part)]] = OVERFLOW
@@ -149,7 +154,7 @@ def _compute_log_mass(utilities: Floats, epsilon: float) -> Floats:
 def _draw_cluster(table: TripleTable, slots: Slots) -> Ints:
     """Draw a cluster with the share of epsilon not spent on the triple."""
     epsilons = slots.epsilons * (1 - _TRIPLE_SHARE["private"])
-    part = Slots(slots.vectors, slots.rows, epsilons, slots.noise[:, 0])
+    part = Slots(vectors=slots.vectors, rows=slots.rows, epsilons=epsilons, noise=slots.noise[:, 0])
     return _pick(lambda used: table.cluster_similarity(slots.vectors[used]), table.clusters, part)
 
 

@@ -96,24 +96,28 @@ class PairLosses(Batch[PairLoss]):
     @classmethod
     def _gather(cls, rows: list[PairLoss]) -> Self:
         return cls(
-            np.array([row.largest for row in rows], dtype=np.float64),
-            np.array([row.mu for row in rows], dtype=np.float64),
-            Ragged.of([row.terms for row in rows], np.float64),
-            _find_ends(np.array([row.ends or _NO_ENDS for row in rows], dtype=np.float64).reshape(-1, 4)),
+            largest=np.array([row.largest for row in rows], dtype=np.float64),
+            mu=np.array([row.mu for row in rows], dtype=np.float64),
+            terms=Ragged.of([row.terms for row in rows], np.float64),
+            ends=_find_ends(
+                np.array([row.ends or _NO_ENDS for row in rows], dtype=np.float64).reshape(-1, 4)
+            ),
         )
 
     @classmethod
     def _concatenate(cls, parts: Sequence[Self]) -> Self:
         return cls(
-            np.concatenate([part.largest for part in parts]),
-            np.concatenate([part.mu for part in parts]),
-            Ragged.join([part.terms for part in parts]),
-            _find_ends(np.concatenate([part.list_ends() for part in parts])),
+            largest=np.concatenate([part.largest for part in parts]),
+            mu=np.concatenate([part.mu for part in parts]),
+            terms=Ragged.join([part.terms for part in parts]),
+            ends=_find_ends(np.concatenate([part.list_ends() for part in parts])),
         )
 
     def _row(self, i: int) -> PairLoss:
         ends = None if self.ends is None or np.isnan(self.ends[i]).all() else tuple(self.ends[i].tolist())
-        return PairLoss(float(self.largest[i]), float(self.mu[i]), self.terms.row(i), ends)
+        return PairLoss(
+            largest=float(self.largest[i]), mu=float(self.mu[i]), terms=self.terms.row(i), ends=ends
+        )
 
     def _equals(self, other: Self) -> bool:
         return (
@@ -172,7 +176,12 @@ class Guesses(Batch[Guess]):
         losses = None
         if any(row.loss is not None for row in rows):
             losses = PairLosses.of([row.loss or UNKNOWN for row in rows])
-        return cls(scores, usable, Ragged.of([row.shown for row in rows], np.int32), losses)
+        return cls(
+            scores=scores,
+            usable=usable,
+            shown=Ragged.of([row.shown for row in rows], np.int32),
+            losses=losses,
+        )
 
     @classmethod
     def _concatenate(cls, parts: Sequence[Self]) -> Self:
@@ -184,12 +193,16 @@ class Guesses(Batch[Guess]):
             given = [(part.losses, len(part)) for part in parts]
             losses = PairLosses.join([PairLosses.unknown(n) if told is None else told for told, n in given])
         scores = columns.join([part.scores for part in parts])
-        return cls(scores, np.concatenate([part.usable for part in parts]), shown, losses)
+        return cls(
+            scores=scores, usable=np.concatenate([part.usable for part in parts]), shown=shown, losses=losses
+        )
 
     def _row(self, i: int) -> Guess:
         shown = None if self.shown is None else columns.get_row(self.shown, i)
         loss = None if self.losses is None else self.losses[i]
-        return Guess(columns.get_row(self.scores, i), bool(self.usable[i]), shown, loss)
+        return Guess(
+            scores=columns.get_row(self.scores, i), usable=bool(self.usable[i]), shown=shown, loss=loss
+        )
 
     def _equals(self, other: Self) -> bool:
         return (

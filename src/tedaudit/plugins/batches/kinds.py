@@ -48,14 +48,21 @@ class Draws(Batch[Draw]):
     @classmethod
     def _gather(cls, rows: list[Draw]) -> Self:
         pool, text = number_texts([row.text for row in rows])
-        return cls(pool, text, np.array([row.epsilon for row in rows]), key_words([row.key for row in rows]))
+        return cls(
+            pool=pool,
+            text=text,
+            epsilons=np.array([row.epsilon for row in rows]),
+            keys=key_words([row.key for row in rows]),
+        )
 
     @classmethod
     def _concatenate(cls, parts: Sequence[Self]) -> Self:
         pool, starts = join_pools([part.pool for part in parts])
         text = np.concatenate([part.text + start for part, start in zip(parts, starts, strict=True)])
         epsilons = np.concatenate([part.epsilons for part in parts])
-        return cls(pool, text, epsilons, np.concatenate([part.keys for part in parts]))
+        return cls(
+            pool=pool, text=text, epsilons=epsilons, keys=np.concatenate([part.keys for part in parts])
+        )
 
     def _row(self, i: int) -> Draw:
         return Draw(self.pool[int(self.text[i])], float(self.epsilons[i]), key_numbers(self.keys[i])[0])
@@ -99,11 +106,11 @@ class Rewrites(Batch[Rewrite]):
         n = len(texts)
         cost = -1 if units is None else units
         return cls(
-            list(texts),
-            [""] * n if errors is None else list(errors),
-            np.asarray(cost) if np.ndim(cost) else np.full(n, cost),
-            as_ragged(tokens, n, np.int64),
-            as_ragged(latents, n),
+            texts=list(texts),
+            errors=[""] * n if errors is None else list(errors),
+            units=np.asarray(cost) if np.ndim(cost) else np.full(n, cost),
+            tokens=as_ragged(tokens, n, np.int64),
+            latents=as_ragged(latents, n),
         )
 
     def __len__(self) -> int:
@@ -131,31 +138,31 @@ class Rewrites(Batch[Rewrite]):
     @classmethod
     def _gather(cls, rows: list[Rewrite]) -> Self:
         return cls(
-            [row.text for row in rows],
-            [row.error for row in rows],
-            np.array([-1 if row.units is None else row.units for row in rows]),
-            Ragged.of([row.tokens for row in rows], np.int64),
-            Ragged.of([None if row.latent is None else np.ravel(row.latent) for row in rows]),
+            texts=[row.text for row in rows],
+            errors=[row.error for row in rows],
+            units=np.array([-1 if row.units is None else row.units for row in rows]),
+            tokens=Ragged.of([row.tokens for row in rows], np.int64),
+            latents=Ragged.of([None if row.latent is None else np.ravel(row.latent) for row in rows]),
         )
 
     @classmethod
     def _concatenate(cls, parts: Sequence[Self]) -> Self:
         return cls(
-            [text for part in parts for text in part.texts],
-            [error for part in parts for error in part.errors],
-            np.concatenate([part.units for part in parts]),
-            Ragged.join([part.tokens for part in parts]),
-            Ragged.join([part.latents for part in parts]),
+            texts=[text for part in parts for text in part.texts],
+            errors=[error for part in parts for error in part.errors],
+            units=np.concatenate([part.units for part in parts]),
+            tokens=Ragged.join([part.tokens for part in parts]),
+            latents=Ragged.join([part.latents for part in parts]),
         )
 
     def _row(self, i: int) -> Rewrite:
         tokens, units = self.tokens.row(i), int(self.units[i])
         return Rewrite(
-            self.texts[i],
-            None if tokens is None else tuple(tokens.tolist()),
-            self.latents.row(i),
-            None if units == -1 else units,
-            self.errors[i],
+            text=self.texts[i],
+            tokens=None if tokens is None else tuple(tokens.tolist()),
+            latent=self.latents.row(i),
+            units=None if units == -1 else units,
+            error=self.errors[i],
         )
 
     def _equals(self, other: Self) -> bool:
@@ -204,10 +211,15 @@ class Observations(Batch[Observation]):
         outputs, keys = Rewrites.of([row.output for row in rows]), key_words([row.tie_key for row in rows])
         shared = rows[0].candidates if rows else ()
         if all(row.candidates is shared for row in rows):
-            return cls(outputs, shared, None, keys)
+            return cls(outputs=outputs, pool=shared, candidates=None, tie_keys=keys)
         pool, positions = number_texts([text for row in rows for text in row.candidates])
         lengths = np.array([len(row.candidates) for row in rows])
-        return cls(outputs, pool, Ragged(positions, columns.compute_offsets(lengths)), keys)
+        return cls(
+            outputs=outputs,
+            pool=pool,
+            candidates=Ragged(positions, columns.compute_offsets(lengths)),
+            tie_keys=keys,
+        )
 
     @classmethod
     def _concatenate(cls, parts: Sequence[Self]) -> Self:
@@ -217,7 +229,12 @@ class Observations(Batch[Observation]):
             moved = [columns.add(_positions(part), start) for part, start in zip(parts, starts, strict=True)]
             candidates = columns.join(moved)
         outputs = Rewrites.join(part.outputs for part in parts)
-        return cls(outputs, pool, candidates, np.concatenate([part.tie_keys for part in parts]))
+        return cls(
+            outputs=outputs,
+            pool=pool,
+            candidates=candidates,
+            tie_keys=np.concatenate([part.tie_keys for part in parts]),
+        )
 
     def _row(self, i: int) -> Observation:
         candidates = self.pool

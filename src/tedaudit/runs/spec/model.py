@@ -85,7 +85,7 @@ class PluginSpec(BaseModel):
 
     def reference(self, kind: Kind) -> Reference:
         """Return how to make it."""
-        return Reference(kind, self.name, self.params, self.live)
+        return Reference(kind=kind, name=self.name, params=self.params, live=self.live)
 
 
 class MechanismSpec(PluginSpec):
@@ -217,7 +217,7 @@ class PlanSpec(BaseModel):
             return Sampling(self.k, temperature=0.0)
         if self.strategy == "given":
             return GivenSets(self.k, self.strategy, 0.0, sets=self.sets)
-        return Sampling(self.k, self.strategy, self.temperature, self.top)
+        return Sampling(k=self.k, strategy=self.strategy, temperature=self.temperature, top=self.top)
 
     @property
     def sampling_fields(self) -> dict[str, Any]:

@@ -34,11 +34,11 @@ def list_models() -> list[KnownModel]:
     uses = _list_uses()
     zoo = [
         KnownModel(
-            PREFIX + name,
-            _count_bytes(folder),
-            tuple(uses.get(PREFIX + name, ())),
-            str(folder),
-            _describe_adapter(name, folder),
+            name=PREFIX + name,
+            bytes=_count_bytes(folder),
+            used_by=tuple(uses.get(PREFIX + name, ())),
+            folder=str(folder),
+            summary=_describe_adapter(name, folder),
         )
         for name, folder in list_folders().items()
     ]
@@ -52,13 +52,17 @@ def list_models() -> list[KnownModel]:
     ]  # fmt: skip
     there = [
         KnownModel(
-            GOT + entry.name, entry.made,
-            tuple(use for name in entry.references for use in uses.get(name, ())), "",
-            entry.summary, entry.licence, f"tedaudit models get {entry.name}",
+            name=GOT + entry.name,
+            bytes=entry.made,
+            used_by=tuple(use for name in entry.references for use in uses.get(name, ())),
+            folder="",
+            summary=entry.summary,
+            licence=entry.licence,
+            get=f"tedaudit models get {entry.name}",
         )
         for entry in ENTRIES.values()
         if not got.keys() & set(entry.references)
-    ]  # fmt: skip
+    ]
     return [*zoo, *mine, *there]
 
 

@@ -94,7 +94,9 @@ def prepare_question(
     if folder is not None:
         whole["out"] = str(folder.path / "run")
     spec = choose_attacks(parse_spec(whole), DEFAULT_ATTACKS)
-    return Question(spec, searched, helpers, page and folder is None, folder)
+    return Question(
+        spec=spec, searched=searched, helpers=helpers, page=page and folder is None, keeper=folder
+    )
 
 
 def run_calibration(
@@ -115,14 +117,18 @@ def run_calibration(
     attacks = match_attacks(spec, targets[0])
     given = {name: value for name, value in (helpers or {}).items() if value is not None}
     announce = given.get("announce", tell)
-    settings = SearchSettings(targets, Grid.between(*searched), spec.trials, spec.alpha, attacks)
+    settings = SearchSettings(
+        targets=targets, grid=Grid.between(*searched), trials=spec.trials, error=spec.alpha, attacks=attacks
+    )
     search = seed_search(spec)
     if RunDirectory(spec.folder).exists():
         with RunDirectory(spec.folder).locked():  # which clears what a killed process left, fresh trials too
             pass
     with open_engine(spec, given.get("engine"), announce) as engine:
         workshop = Workshop(engine, given.get("progress", lambda *_: None), announce)
-        source = RunSource(search, attacks, (float(searched[0]), float(searched[1])), workshop)
+        source = RunSource(
+            spec=search, attacks=attacks, searched=(float(searched[0]), float(searched[1])), workshop=workshop
+        )
         answers = source.add_bounds(find_epsilons(settings, source))
     calibrated = Calibrated(spec.folder, _name_corpus(spec), answers)
     if any(answer.points for answer in answers):

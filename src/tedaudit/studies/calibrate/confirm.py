@@ -83,7 +83,17 @@ class Confirmation:
             attack = self.ends.attack
             end, value = seen.lower(share, attack), seen.readings[attack].value
             confirmed = end > self.target.level
-        return Attempt(side, number, epsilon_at(place), attack, seen.trials, value, end, share, confirmed)
+        return Attempt(
+            side=side,
+            number=number,
+            epsilon=epsilon_at(place),
+            attack=attack,
+            trials=seen.trials,
+            value=value,
+            end=end,
+            error=share,
+            confirmed=confirmed,
+        )
 
     def _move_out(self, side: Side, place: int, attempt: int) -> int | None:
         low, high = self.ends.strides

@@ -23,7 +23,9 @@ def foresee_calibration(
     reached = [target for target in targets if find_reach(target, spec.trials, spec.alpha).is_given]
     if not reached:
         return Section(_TITLE, sentences=("Nothing: no target is in reach of so many trials.",))
-    settings = SearchSettings(targets, Grid.between(*searched), spec.trials, spec.alpha, attacks)
+    settings = SearchSettings(
+        targets=targets, grid=Grid.between(*searched), trials=spec.trials, error=spec.alpha, attacks=attacks
+    )
     sweep, trials = [epsilon_at(place) for place in settings.grid.sweep()], settings.count_search(0)
     swept, fresh = len(sweep) * trials, _ENDS * len(reached) * spec.trials
     rows = tuple((mechanism.title, len(sweep), swept, fresh) for mechanism in spec.mechanisms)

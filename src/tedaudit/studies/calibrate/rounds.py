@@ -72,7 +72,7 @@ class _Cell:
     def __init__(self, label: str, target: Target, settings: SearchSettings) -> None:
         self.label, self.target, self._settings = label, target, settings
         self.reach = find_reach(target, settings.trials, settings.error)
-        self.search = Search(target, settings.grid, settings.error, settings.trials)
+        self.search = Search(target=target, grid=settings.grid, error=settings.error, trials=settings.trials)
         self.shape: Shape = "crossing"
         self.confirmation: Confirmation | None = None
         self.fresh: dict[Nominal, Strongest] = {}
@@ -80,7 +80,9 @@ class _Cell:
     def propose(self) -> None:
         """Fix the ends: from here on the search adds nothing."""
         self.shape, ends = self.search.propose()
-        self.confirmation = Confirmation(self.target, self._settings.grid, self._settings.error, ends)
+        self.confirmation = Confirmation(
+            target=self.target, grid=self._settings.grid, error=self._settings.error, ends=ends
+        )
 
     def answer(self) -> EpsilonForTarget:
         """Return what was found."""
@@ -94,11 +96,20 @@ class _Cell:
             for pair in self.search.list_falls()
         )
         return EpsilonForTarget(
-            self.label, self.target, self._name_answer(low, high), low, high, self._settings.error,
-            self._settings.trials, self._settings.attacks[self.label], self._settings.limits,
-            list_points(explored, self.fresh), () if made is None else tuple(made.attempts), falls,
-            self.reach,
-        )  # fmt: skip
+            label=self.label,
+            target=self.target,
+            answer=self._name_answer(low, high),
+            low=low,
+            high=high,
+            error=self._settings.error,
+            trials=self._settings.trials,
+            attacks=self._settings.attacks[self.label],
+            limits=self._settings.limits,
+            points=list_points(explored, self.fresh),
+            attempts=() if made is None else tuple(made.attempts),
+            falls=falls,
+            reach=self.reach,
+        )
 
     def _name_answer(self, low: Nominal | None, high: Nominal | None) -> Answer:
         if not self.reach.is_given:

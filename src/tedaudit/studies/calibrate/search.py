@@ -138,11 +138,13 @@ class Search:
         if low == high or not curve.crosses:
             if curve.values[-1] <= curve.level:
                 return "all below", Ends(self.grid.high, None, (0, 0))
-            return "all above", Ends(None, self.grid.low, (0, 0), self._pick_attack(self.grid.low))
+            return "all above", Ends(
+                low=None, high=self.grid.low, strides=(0, 0), attack=self._pick_attack(self.grid.low)
+            )
         crossing = curve.find_crossing()
         first, last = curve.find_ends(crossing)
         strides = max(1, int(crossing - first) // 4), max(1, int(last - crossing) // 4)
-        return "crossing", Ends(first, last, strides, self._pick_attack(last))
+        return "crossing", Ends(low=first, high=last, strides=strides, attack=self._pick_attack(last))
 
     def _pick_attack(self, place: int) -> str:
         nearest = min(self.points, key=lambda at: (abs(at - place), at))
@@ -190,7 +192,13 @@ class _Curve:
         above = [scale(point.upper(share)) - scale(point.value) for point in forecasts]
         below = [scale(point.value) - scale(point.lower(share, point.attack)) for point in forecasts]
         smooth = np.asarray(isotonic_regression(values, weights=weights).x, dtype=np.float64)
-        return cls(list(points), smooth, np.array(above), np.array(below), scale(search.target.level))
+        return cls(
+            places=list(points),
+            values=smooth,
+            above=np.array(above),
+            below=np.array(below),
+            level=scale(search.target.level),
+        )
 
     @property
     def crosses(self) -> bool:

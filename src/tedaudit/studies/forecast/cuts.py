@@ -37,5 +37,9 @@ def count_cuts(texts: Sequence[str]) -> list[Cut]:
         limit = mechanism.input_limit() if isinstance(mechanism, LimitsInput) else None
         if limit is not None:
             cut = sum(limit.count(text) > limit.limit for text in sample)
-            cuts.append(Cut(mechanism.card.name, limit.limit, limit.unit, cut, len(sample)))
+            cuts.append(
+                Cut(
+                    mechanism=mechanism.card.name, limit=limit.limit, unit=limit.unit, cut=cut, of=len(sample)
+                )
+            )
     return cuts

@@ -63,6 +63,14 @@ def plan_audit(
     if more.limit is not None:
         limit = (more.limit, outlook.limit_in_reach(more.limit), len(outlook.settings))
     return Forecast(
-        checked, counted, prospects, len(family.rows), family.look.number, goals,
-        len(audit.corpus.texts), describe_calls(audit), count_fresh(audit, more), limit,
-    )  # fmt: skip
+        spec=checked,
+        work=counted,
+        prospects=prospects,
+        rows=len(family.rows),
+        look=family.look.number,
+        goals=goals,
+        texts=len(audit.corpus.texts),
+        calls=describe_calls(audit),
+        worst=count_fresh(audit, more),
+        limit=limit,
+    )

@@ -116,12 +116,28 @@ class Outlook:
         joint = new / len(family.rows)
         test = joint if row.target is None else new / sum(other.target is not None for other in family.rows)
         return Prospect(
-            plan, label, epsilon, row.claim, self._ceiling(number), teda.ceiling, within, needed, success,
-            None if success is None else epsilon_from_success(success, row.counts.candidates, row.slack),
-            None if goals.ceiling is None else self._find_trials(row, goals.ceiling, joint),
-            None if goals.ceiling is None else row.trials_to_show(goals.ceiling, row.slack, teda.error),
-            None if goals.success is None else _trials_to_detect(row, aim, goals.success, test),
-        )  # fmt: skip
+            plan=plan,
+            label=label,
+            epsilon=epsilon,
+            claim=row.claim,
+            ceiling=self._ceiling(number),
+            teda_ceiling=teda.ceiling,
+            in_reach=within,
+            trials_needed=needed,
+            detectable=success,
+            detectable_epsilon=None
+            if success is None
+            else epsilon_from_success(success, row.counts.candidates, row.slack),
+            trials_for_ceiling=None
+            if goals.ceiling is None
+            else self._find_trials(row, goals.ceiling, joint),
+            trials_for_teda_ceiling=None
+            if goals.ceiling is None
+            else row.trials_to_show(goals.ceiling, row.slack, teda.error),
+            trials_for_success=None
+            if goals.success is None
+            else _trials_to_detect(row, aim, goals.success, test),
+        )
 
 
 def make_outlook(audit: PreparedAudit) -> Outlook:
@@ -132,7 +148,8 @@ def make_outlook(audit: PreparedAudit) -> Outlook:
         if not (job.planned.series and job.label == ORIGINALS)  # a measure, which has no bound
         for epsilon in job.epsilons
         for attack in job.attacks
-        for seen in job.planned.series or (Seen(1, job.plan_name, job.plan_key, job.plan),)
+        for seen in job.planned.series
+        or (Seen(rewrites=1, name=job.plan_name, key=job.plan_key, plan=job.plan),)
     ]
     settings = tuple(setting for setting, _, _ in planned)
     others: list[Row] = []
@@ -167,8 +184,15 @@ def _plan_row(job: Job, epsilon: Nominal, attack: str, seen: Seen, audit: Prepar
     looked_before = any(look < number for look in looks)
     unfit = "it is judged on fresh trials only, and there are none" if is_seen else ""
     together = claim and claim.repeat(seen.rewrites)
-    row = Row(estimator, counts, together, looked_before, unfit, audit.spec.delta)
-    certain = Certain(fresh, choices, np.zeros(number, dtype=np.float32), looks)
+    row = Row(
+        estimator=estimator,
+        counts=counts,
+        claim=together,
+        any_time=looked_before,
+        unfit=unfit,
+        delta=audit.spec.delta,
+    )
+    certain = Certain(plan=fresh, choices=choices, margin=np.zeros(number, dtype=np.float32), looks=looks)
     return replace(row, parts=certain.count(row, audit.spec.alpha / 2))
 
 

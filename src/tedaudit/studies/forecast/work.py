@@ -84,11 +84,20 @@ def count_work(audit: PreparedAudit) -> Work:
     rewriting = []
     for label, own in by_label.items():
         left = count_left(own)
-        rewriting.append(Rewriting(label, left.rewrites, left.own, left.practice, left.repeats))
+        rewriting.append(
+            Rewriting(
+                label=label, audited=left.rewrites, own=left.own, practice=left.practice, repeats=left.repeats
+            )
+        )
     guessing = [part for schedule in schedules for part in _count_guessing(schedule, audit)]
     preparing = {part.attack for part in guessing if part.encoded}
     sets = 0 if audit.spec.encoder == _WORDS else audit.embedded
-    return Work(tuple(rewriting), tuple(guessing), sets, len(preparing) * len(audit.corpus.texts))
+    return Work(
+        rewriting=tuple(rewriting),
+        guessing=tuple(guessing),
+        sets_encoded=sets,
+        pool_encoded=len(preparing) * len(audit.corpus.texts),
+    )
 
 
 def _count_guessing(schedule: Schedule, audit: PreparedAudit) -> list[Guessing]:
@@ -107,7 +116,13 @@ def _describe(job: Job, attack: str, gaps: Sequence[int], audit: PreparedAudit) 
         practised = prepared.own_rewrites * sum(map(bool, gaps))
         encoded = rows + practised * (1 + _EXERCISE)
     return Guessing(
-        job.label, job.plan_name, attack, job.candidates, rows, rows * job.candidates if asks else 0, encoded
+        label=job.label,
+        plan=job.plan_name,
+        attack=attack,
+        candidates=job.candidates,
+        rows=rows,
+        likelihoods=rows * job.candidates if asks else 0,
+        encoded=encoded,
     )
 
 

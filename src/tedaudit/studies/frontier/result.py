@@ -109,7 +109,9 @@ def place_scores(calibrated: Calibrated, utility: UtilityResult | None) -> tuple
         return None if found is None else found.scores
 
     return tuple(
-        FrontierPoint(answer, task, find(answer, task, answer.low), find(answer, task, answer.high))
+        FrontierPoint(
+            answer=answer, task=task, low=find(answer, task, answer.low), high=find(answer, task, answer.high)
+        )
         for task in utility.tasks
         for answer in calibrated
     )

@@ -151,11 +151,14 @@ class Exposure:
         order, best = order_evidence(found)
         return [
             PersonEvidence(
-                self.people.names[i], self.attacks[best[i]].attack, float(found[best[i]].rank[i]),
-                float(found[best[i]].margin[i]), largest,
+                name=self.people.names[i],
+                attack=self.attacks[best[i]].attack,
+                rank=float(found[best[i]].rank[i]),
+                margin=float(found[best[i]].margin[i]),
+                rewrites=largest,
             )
             for i in order[:count].tolist()
-        ]  # fmt: skip
+        ]
 
 
 # --- Who takes part, and in which rewrites each is seen.
@@ -228,12 +231,22 @@ def _gather(
     known = np.unique(number[whose[is_known]] * len(texts) + known_of)  # a text is known once of each
     rows, starts = order[is_seen], _starts(number[whose[is_seen]])
     return People(
-        kind, knows, tuple(np.array(names, dtype=object)[joins].tolist()), nested_grid(largest), rows, starts,
-        tuple(release.pool[i] for i in texts.tolist()), known % len(texts), _starts(known // len(texts))[:-1],
-        spare, np.where(owner[spare] < 0, -1, number[owner[spare]]),
-        draw_pairs(int(joins.sum()), seed, f"link people {kind}"), seed,
-        int((~joins).sum()), _count_copies(release, rows, starts, largest),
-    )  # fmt: skip
+        kind=kind,
+        knows=knows,
+        names=tuple(np.array(names, dtype=object)[joins].tolist()),
+        grid=nested_grid(largest),
+        rows=rows,
+        starts=starts,
+        known=tuple(release.pool[i] for i in texts.tolist()),
+        known_of=known % len(texts),
+        known_starts=_starts(known // len(texts))[:-1],
+        spare=spare,
+        spare_of=np.where(owner[spare] < 0, -1, number[owner[spare]]),
+        pairs=draw_pairs(int(joins.sum()), seed, f"link people {kind}"),
+        seed=seed,
+        left_out=int((~joins).sum()),
+        copies=_count_copies(release, rows, starts, largest),
+    )
 
 
 def _starts(whose: Array) -> Ints:
@@ -315,7 +328,15 @@ def expose(
         rows[EVERYONE, number] = make_row(right, len(people))
         rows[PAIRED, number] = judge_pairs(name, people, seen.duels[i], alpha / 2)
     ranks = dict(zip(people.grid, seen.ranks, strict=False))
-    return Exposed(name, ranks, named, unrewritten, int(seen.ranks[-1].found.sum()), every, rows)
+    return Exposed(
+        attack=name,
+        ranks=ranks,
+        named=named,
+        originals=unrewritten,
+        every=int(seen.ranks[-1].found.sum()),
+        every_original=every,
+        rows=rows,
+    )
 
 
 def follow(

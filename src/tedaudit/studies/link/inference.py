@@ -110,7 +110,12 @@ def infer_column(
     model = choose_classifier(name, Tuning()) if name != LLM else _AskedModel(classifier, column)
 
     def predict(texts: Sequence[str]) -> list[str]:
-        lesson = Lesson([texts[row] for row in training], labels, [texts[row] for row in testing], seed)
+        lesson = Lesson(
+            texts=[texts[row] for row in training],
+            labels=labels,
+            unseen=[texts[row] for row in testing],
+            seed=seed,
+        )
         return list(model.predict(lesson))
 
     guesses, from_originals = predict(release.rewrites), predict(release.originals)
@@ -184,11 +189,20 @@ def _count(
     frequent = majority(truth) if blind is None else blind
     known = set(truth) | {frequent}
     return Inference(
-        column, guesser, len(known), 0, _share(_compare(guesses, truth), alpha), None,
-        _share(_compare([frequent] * len(truth), truth), alpha), sum(named not in known for named in guesses),
-        gain_interval(truth, guesses, alpha, blind), alpha / 2, attribute_epsilon(truth, guesses, for_bound),
-        attribute_epsilon(truth, truth, for_bound), for_bound / 2,
-    )  # fmt: skip
+        column=column,
+        guesser=guesser,
+        classes=len(known),
+        trained=0,
+        rewrites=_share(_compare(guesses, truth), alpha),
+        originals=None,
+        frequent=_share(_compare([frequent] * len(truth), truth), alpha),
+        unanswered=sum(named not in known for named in guesses),
+        gain=gain_interval(truth, guesses, alpha, blind),
+        error=alpha / 2,
+        epsilon=attribute_epsilon(truth, guesses, for_bound),
+        ceiling=attribute_epsilon(truth, truth, for_bound),
+        bound_error=for_bound / 2,
+    )
 
 
 @dataclass(frozen=True)
@@ -207,7 +221,12 @@ class _AskedModel:
         candidates = np.tile(np.arange(len(classes), dtype=np.int32), (rows, 1))
         keys = tie_keys(lesson.seed, "link inference", self.column, range(rows))
         nothing = np.zeros(rows, dtype=np.int32)  # nobody drew a secret
-        seen = Observations(Rewrites.from_texts(list(lesson.unseen)), classes, candidates, keys)
+        seen = Observations(
+            outputs=Rewrites.from_texts(list(lesson.unseen)),
+            pool=classes,
+            candidates=candidates,
+            tie_keys=keys,
+        )
         judged = judge(model.guess(seen), nothing != 0, Plan(candidates, nothing, nothing), keys)
         return ["" if choice < 0 else classes[choice] for choice in judged.choice.tolist()]
 

@@ -81,9 +81,13 @@ class LinkSettings:
             (named,) if isinstance(named, str) else tuple(named) for named in (self.private, self.guesses)
         )
         return ColumnNames(
-            self.id_column, self.original_column, self.rewrite_column, tuple(dict.fromkeys(private)), guesses,
-            self.author,
-        )  # fmt: skip
+            id_column=self.id_column,
+            original_column=self.original_column,
+            rewrite_column=self.rewrite_column,
+            private=tuple(dict.fromkeys(private)),
+            guesses=guesses,
+            author=self.author,
+        )
 
     def check(self) -> None:
         """Refuse what cannot be, before anything is read."""
@@ -184,9 +188,16 @@ def link(
     inferences = _infer(release, asked, learnt, rows, show)
     notes = (*release.notes, *(note for people in found_people for note in people.notes))
     result = LinkResult(
-        release, linked, tuple(inferences), asked.alpha, asked.seed, notes, source=source,
-        exposures=exposures, not_inferred=not_inferred,
-    )  # fmt: skip
+        release=release,
+        attacks=linked,
+        inferences=tuple(inferences),
+        alpha=asked.alpha,
+        seed=asked.seed,
+        notes=notes,
+        source=source,
+        exposures=exposures,
+        not_inferred=not_inferred,
+    )
     if out is None:
         return result
     show("writing the report", 0, 1)
@@ -288,7 +299,14 @@ def _attack(
         PAIRS: count_pairs(plan, *guesses, settings.alpha / 2),
     }
     models = model_uses(name, attack, determinants(attack)) if isinstance(attack, UsesModels) else []
-    return LinkedAttack(name, ranks, places, count_sure(ranks, release), rows, tuple(models))
+    return LinkedAttack(
+        attack=name,
+        ranks=ranks,
+        places=places,
+        sure=count_sure(ranks, release),
+        rows=rows,
+        models=tuple(models),
+    )
 
 
 # --- Disjoint pairs of records.
@@ -312,7 +330,9 @@ def guess_pairs(name: str, attack: Any, release: Release, plan: Plan, seed: int)
         part = plan.rows(start, start + _ROWS)
         rewrites = [release.rewrites[record_of[position]] for position in part.source.tolist()]
         own = keys[start : start + _ROWS]
-        seen = Observations(Rewrites.from_texts(rewrites), release.pool, part.candidates, own)
+        seen = Observations(
+            outputs=Rewrites.from_texts(rewrites), pool=release.pool, candidates=part.candidates, tie_keys=own
+        )
         judged.append(judge(attack.guess(seen), np.zeros(len(part), dtype=np.bool_), part, own))
     choice, usable, failed, margin = (
         np.concatenate([getattr(part, column) for part in judged])

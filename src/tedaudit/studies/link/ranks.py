@@ -96,7 +96,9 @@ def score_pool(
     step = max(1, min(_MOST_ROWS, _CELLS // len(pool)))
     for start in range(0, len(texts), step):
         rows = slice(start, start + step)
-        seen = Observations(Rewrites.from_texts(texts[rows]), pool, None, keys[rows])
+        seen = Observations(
+            outputs=Rewrites.from_texts(texts[rows]), pool=pool, candidates=None, tie_keys=keys[rows]
+        )
         yield rows, *_check(name, attack.guess(seen), (len(seen), len(pool)))
         progress(min(start + step, len(texts)), len(texts))
 

@@ -164,10 +164,15 @@ class LinkResult(PlainData):
             attack = self.attacks[best[row]]
             found.append(
                 RecordEvidence(
-                    row, self.release.ids[row], attack.attack, float(attack.ranks.rank[row]),
-                    int(attack.ranks.tied[row]), float(attack.ranks.margin[row]), int(sharing[row]),
+                    row=row,
+                    id=self.release.ids[row],
+                    attack=attack.attack,
+                    rank=float(attack.ranks.rank[row]),
+                    tied=int(attack.ranks.tied[row]),
+                    margin=float(attack.ranks.margin[row]),
+                    sharing=int(sharing[row]),
                 )
-            )  # fmt: skip
+            )
         return found
 
     def to_dict(self, count: int = 10) -> dict[str, Any]:

@@ -125,7 +125,16 @@ def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
     _, first = np.unique(position, return_index=True)
     pool = tuple(originals[row] for row in first.tolist())
     told = (*notes, *_notice(position, rewrites))
-    return Release(ids, originals, rewrites, private, pool, position, told, authors)
+    return Release(
+        ids=ids,
+        originals=originals,
+        rewrites=rewrites,
+        private=private,
+        pool=pool,
+        position=position,
+        notes=told,
+        authors=authors,
+    )
 
 
 def _refuse_surrogates(values: Sequence[Any], name: str, title: str) -> None:

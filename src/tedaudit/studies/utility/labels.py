@@ -128,12 +128,12 @@ def _take(corpus: Corpus, spec: UtilitySpec, columns: Sequence[str]) -> Labelled
     if len(chosen) < len(training.labelled):
         notes.append(f"{len(chosen):,} of {len(training.labelled):,} labelled training texts are used")
     return LabelledTexts(
-        tuple(chosen),
-        tuple(training.split.texts[row] for row in chosen),
-        tuple(testing.split.texts[row] for row in testing.labelled),
-        labels,
-        tuple(notes),
-        testing.held_out_by,
+        positions=tuple(chosen),
+        train=tuple(training.split.texts[row] for row in chosen),
+        test=tuple(testing.split.texts[row] for row in testing.labelled),
+        labels=labels,
+        notes=tuple(notes),
+        held_out_by=testing.held_out_by,
     )
 
 
@@ -280,7 +280,7 @@ def hold_out(corpus: Corpus, spec: UtilitySpec) -> HeldOut:
     )
     if missing:
         note += f"; {missing:,} texts have no '{spec.key}' and go by their text"
-    return HeldOut(train, test, f"a hash of {_name_key(spec.key)}", note)
+    return HeldOut(train=train, test=test, by=f"a hash of {_name_key(spec.key)}", note=note)
 
 
 def is_held_out(key: str, share: float) -> bool:

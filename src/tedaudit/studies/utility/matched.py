@@ -137,13 +137,23 @@ def play(game: Game, named: Sequence[str], failed: Sequence[bool], claim: Claim 
     row = Row(estimator, estimator.count(plan, choices, 2), claim)
     if len(set(game.values)) == 2:
         return row
-    return replace(row, parts=Certain(plan, choices, is_read.astype(np.float32), ()).count(row, error))
+    return replace(
+        row,
+        parts=Certain(plan=plan, choices=choices, margin=is_read.astype(np.float32), looks=()).count(
+            row, error
+        ),
+    )
 
 
 def count_guessed(truth: Sequence[str], named: Sequence[str], blind: str, row: Row, error: float) -> Guessed:
     """Return what is told of a private column; `blind` is the most frequent class of the training texts."""
     right = sum(guess == true for true, guess in zip(truth, named, strict=True))
     return Guessed(
-        right, len(truth), clopper_pearson(right, len(truth), 2 * error), truth.count(blind),
-        gain_interval(truth, named, 2 * error, blind), row, error,
-    )  # fmt: skip
+        right=right,
+        asked=len(truth),
+        interval=clopper_pearson(right, len(truth), 2 * error),
+        frequent=truth.count(blind),
+        gain=gain_interval(truth, named, 2 * error, blind),
+        row=row,
+        error=error,
+    )

@@ -91,12 +91,15 @@ def run_study(
     mechanisms = {m.title: build(m.reference("mechanism")) for m in spec.mechanisms}
     rewriters = [
         Rewriter(
-            m.title, m.reference("mechanism"), determinants(mechanisms[m.title]),
-            epsilons_of(m, mechanisms[m.title], spec.epsilons),
-            1 if isinstance(mechanisms[m.title], WritesOnce) else spec.seeds, mechanisms[m.title],
+            label=m.title,
+            reference=m.reference("mechanism"),
+            determinants=determinants(mechanisms[m.title]),
+            epsilons=epsilons_of(m, mechanisms[m.title], spec.epsilons),
+            replicates=1 if isinstance(mechanisms[m.title], WritesOnce) else spec.seeds,
+            plugin=mechanisms[m.title],
         )
         for m in spec.mechanisms
-    ]  # fmt: skip
+    ]
     corpus = load_texts(spec.corpus, mechanisms)
     data = take_labels(corpus, spec)
     tuning = Tuning(learning_rate=spec.learning_rate, device=spec.device)
@@ -174,17 +177,32 @@ class _Study:
         tasks = tuple(self._measure_task(task) for task in self._roles)
         measured = [scores for rewriter in rewriters for scores in self._measure(rewriter)]
         return UtilityResult(
-            spec.name, spec.folder, self._corpus.name, spec.classifier, (len(data.train), len(data.test)),
-            tasks, tuple(measured), (*self._corpus.notes, *data.notes), spec.note,
-            data.held_out_by, data.not_learnt,
-        )  # fmt: skip
+            name=spec.name,
+            folder=spec.folder,
+            corpus=self._corpus.name,
+            classifier=spec.classifier,
+            sizes=(len(data.train), len(data.test)),
+            tasks=tasks,
+            measured=tuple(measured),
+            notes=(*self._corpus.notes, *data.notes),
+            note=spec.note,
+            held_out_by=data.held_out_by,
+            not_learnt=data.not_learnt,
+        )
 
     def _measure_task(self, task: str) -> Task:
         """Return a task with its lines."""
         labels = self._data.labels[task]
         lower = macro_f1(labels.test, [majority(labels.train)] * len(labels.test))
         upper = self._train(task, None, NO_EPSILON, [self._data.train])
-        return Task(task, self._roles[task], len(labels.classes), upper, lower, labels.unseen)
+        return Task(
+            name=task,
+            role=self._roles[task],
+            classes=len(labels.classes),
+            upper=upper,
+            lower=lower,
+            unseen=labels.unseen,
+        )
 
     def _measure(self, rewriter: Rewriter) -> Iterator[Measurement]:
         """Yield the scores of a mechanism by epsilon and task."""
@@ -204,7 +222,15 @@ class _Study:
                     if read and role == "private"
                     else None
                 )
-                yield Measurement(rewriter.label, epsilon, task, scores, failed, total, guessed)
+                yield Measurement(
+                    mechanism=rewriter.label,
+                    epsilon=epsilon,
+                    task=task,
+                    scores=scores,
+                    failed=failed,
+                    rewrites=total,
+                    guessed=guessed,
+                )
 
     def _guess(
         self,
@@ -228,7 +254,10 @@ class _Study:
         if not len(game.plan):
             return None
         lesson = Lesson(
-            learnt, labels.train, [text for text, _ in read], derive(seed, PURPOSE, "classifier", 0)
+            texts=learnt,
+            labels=labels.train,
+            unseen=[text for text, _ in read],
+            seed=derive(seed, PURPOSE, "classifier", 0),
         )
         table = self._find_scores(task, rewriter, epsilon, "guesses")
 
@@ -247,8 +276,13 @@ class _Study:
 
     def _list_texts(self, rewriter: Rewriter) -> list[_Texts]:
         """Return what a mechanism rewrites: training texts, and test texts if private columns are guessed."""
-        training = _Texts(PURPOSE, self._corpus.texts, self._data.positions, rewriter.replicates)
-        tests = _Texts(TESTED, self._data.test, self._tested, 1)
+        training = _Texts(
+            purpose=PURPOSE,
+            pool=self._corpus.texts,
+            positions=self._data.positions,
+            replicates=rewriter.replicates,
+        )
+        tests = _Texts(purpose=TESTED, pool=self._data.test, positions=self._tested, replicates=1)
         return [training, tests] if self._is_guessed(rewriter) else [training]
 
     def _read_outputs(self, table: RewriteTable, texts: _Texts, replicate: int) -> list[tuple[str, str]]:
@@ -265,7 +299,9 @@ class _Study:
         found = []
         for seed in range(self._spec.seeds):
             key = derive(self._spec.seed, PURPOSE, "classifier", seed)
-            lesson = Lesson(texts[seed % len(texts)], labels.train, self._data.test, key)
+            lesson = Lesson(
+                texts=texts[seed % len(texts)], labels=labels.train, unseen=self._data.test, seed=key
+            )
             found.append(table.predictions(seed, partial(self._predict, task, lesson)))
             self._advance(f"{rewriter.label if rewriter else 'not rewritten'}: learning {task}", 1)
         return Scores(tuple(prediction.score for prediction in found), self._redraw(task, found))
