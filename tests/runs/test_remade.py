@@ -10,6 +10,7 @@ from engine_examples import Backwards
 from golden.reading import read_rows
 from helpers import make_spec
 from tedaudit.api import load_run, run
+from tedaudit.errors import RunDirectoryError
 from tedaudit.plugins.values import Card, Claim, Rewrite
 from tedaudit.runs.directory import RunDirectory
 from tedaudit.runs.guesses import parse_rows
@@ -124,3 +125,24 @@ def test_nobody_guesses_on_a_wave_that_is_not_wholly_rewritten(tmp_path, files):
                 [wave] = [wave for wave in waves if parse_rows(Path(file).name).start in wave]
                 some = rows.rows(wave.start, wave.stop)
                 assert not table.missing(some.source, some.replicate).any()
+
+
+@pytest.mark.parametrize("begins", ["# from ", ""])
+def test_a_digit_of_the_list_that_flipped_accuses_no_mechanism(tmp_path, begins):
+    root, said = tmp_path / "run", []
+    run(make(root, "word-rr"))
+    before, path = read_rows(root), root / "files.txt"
+    lines = path.read_text().splitlines(keepends=True)
+    kind = "guesses/" if begins else "rewrites/"
+    at = next(i for i, line in enumerate(lines) if line.startswith(begins) and kind in line)
+    place = len(begins)
+    lines[at] = lines[at][:place] + ("0" if lines[at][place] != "0" else "1") + lines[at][place + 1 :]
+    path.write_text("".join(lines))
+    if begins:  # what a file was made from is not known then, and the file is as it was
+        run(make(root, "word-rr"), announce=said.append)
+        assert look_of(root) == 1
+    else:
+        with pytest.raises(RunDirectoryError, match=r"is another file than 'files\.txt' lists"):
+            run(make(root, "word-rr"), announce=said.append)
+    assert said == []
+    assert read_rows(root) == before

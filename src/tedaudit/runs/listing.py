@@ -11,16 +11,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.paths import describe_os_error
-from tedaudit.runs.files import make_folders, write_atomically
+from tedaudit.runs.files import make_folders, read_part, write_atomically
 
 NAME = "files.txt"
 TABLES = ("rewrites", "own_rewrites", "guesses")
 _SHARD = re.compile(r"part-\d{6}\.parquet|part-\d{9}-\d{9}\.parquet")
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
-_SOURCE = re.compile(r"# from ([0-9a-f]{64}): (.+)")
+_SOURCE = re.compile(r"# from ([0-9a-f]{64}) ([0-9a-f]{8}): (.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Made:
 
     def to_lines(self) -> str:
         """Return it as the list has it."""
-        told = f"# from {self.source}: {self.name}\n" if self.source else ""
+        told = f"# from {self.source} {_seal(self.source, self.name)}: {self.name}\n" if self.source else ""
         return f"{told}{self.digest}  {self.name}\n"
 
 
@@ -83,11 +84,20 @@ class Listing:
     def digest_of(self, names: Iterable[str]) -> str:
         """Return the digest of several files together, by their names and digests."""
         told = "".join(f"{self._digests.get(name, '')}  {name}\n" for name in sorted(names))
-        return hashlib.sha256(told.encode()).hexdigest()
+        return _digest(told.encode())
 
     def is_made_from(self, name: str, names: Iterable[str]) -> bool:
-        """Return whether a file was made from these, as they are now."""
-        return self._sources.get(name) == self.digest_of(names)
+        """Return whether a file was made from these, as they are now; as far as its list tells."""
+        return self._sources.get(name) in (None, self.digest_of(names))
+
+    def refuse_others(self, names: Iterable[str]) -> None:
+        """Refuse files that are not those that are listed: nobody knows then what was made from what."""
+        for name in names:
+            if name in self and _digest(read_part(self._root / name)) != self._digests[name]:
+                raise RunDirectoryError(
+                    f"'{self._root / name}' is another file than '{NAME}' lists. Restore one of them; or "
+                    "delete the file and run the same command again, which makes it again."
+                )
 
     def add(self, made: Iterable[Made]) -> None:
         """List files that were written; a line that was torn by a kill is closed first."""
@@ -150,10 +160,21 @@ def _parse(path: Path) -> tuple[dict[str, str], dict[str, str], bool]:
             continue
         if match := _LINE.fullmatch(line):
             digests[match[2]] = match[1]
-        elif match := _SOURCE.fullmatch(line):
-            sources[match[2]] = match[1]
+        elif (match := _SOURCE.fullmatch(line)) and _seal(match[1], match[3]) == match[2]:
+            sources[match[3]] = match[1]
+        else:
+            match = None
         read += match is not None
     return digests, sources, read == len(lines) and not torn
+
+
+def _seal(source: str, name: str) -> str:
+    """Return the checksum of a comment, which nothing else vouches for."""
+    return f"{crc32(f'{source} {name}'.encode()):08x}"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _ends_line(handle: int, size: int) -> bool:

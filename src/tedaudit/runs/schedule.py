@@ -215,6 +215,7 @@ class Schedule:
                     continue
                 step = self.make_guessing(epsilon, attack, part, self.job.stretch_of(attack, part.start))
                 if not self._listing.is_made_from(step.file, step.sources):
+                    self._listing.refuse_others(step.sources)
                     outdated.append(step.file)
         return outdated
 
