@@ -215,7 +215,9 @@ def test_a_run_that_is_deleted_midway_is_not_brought_back(here, tmp_path):
             if len(calls) == moment:
                 rmtree(here / "midway")
 
-        with pytest.raises(RunDirectoryError, match=r"deleted or moved|is gone|lacks|cannot be") as caught:
+        with pytest.raises(
+            RunDirectoryError, match=r"deleted or moved|is gone|is missing|lacks|cannot be"
+        ) as caught:
             run(make_spec(here / "midway", epsilons=[3, 8]), progress=delete)
         assert str(here / "midway") in str(caught.value)
         assert not (here / "midway").exists()
