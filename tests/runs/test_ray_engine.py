@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -56,14 +57,25 @@ def test_a_cluster_writes_the_same_files_as_one_process(tmp_path, engine):
     assert summary(tmp_path / "here") == summary(tmp_path / "there")
 
 
-def test_a_machine_that_does_not_see_the_folder_is_given_files_and_gives_files(tmp_path, engine, monkeypatch):
+@pytest.mark.parametrize("has_copy", [False, True])
+def test_a_machine_that_does_not_see_the_folder_is_given_files_and_gives_files(
+    tmp_path, engine, monkeypatch, has_copy
+):
+    """Nor does one that has a copy of it: what it wrote there would be lost."""
+    elsewhere = Path(ray.get(ray.remote(lambda: str(Path.cwd())).remote())) / "there"
     monkeypatch.chdir(tmp_path)  # machines of the cluster are in another folder
     out = Path("/proc/self/cwd/there")
-    run(make_work(out), engine)
+    if has_copy:
+        elsewhere.mkdir()
+        (elsewhere / "manifest.json").write_text("{}")
+    try:
+        run(make_work(out), engine)
+        assert not has_copy or [path.name for path in elsewhere.iterdir()] == ["manifest.json"]
+    finally:
+        shutil.rmtree(elsewhere, ignore_errors=not has_copy)
     assert (tmp_path / "there" / "files.txt").exists()
     run(make_work(tmp_path / "here"))
     assert list_contents(tmp_path / "here") == list_contents(tmp_path / "there")
-    assert not (Path(ray.get(ray.remote(lambda: str(Path.cwd())).remote())) / "there").exists()
 
 
 def test_processes_that_are_killed_and_machines_that_go_and_come_change_no_file(tmp_path, cluster, engine):

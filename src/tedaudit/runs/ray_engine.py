@@ -25,7 +25,7 @@ from tedaudit.runs.engines import (
     unpack_shared,
     unpack_step,
 )
-from tedaudit.runs.files import read_part
+from tedaudit.runs.files import LOCK, read_part
 from tedaudit.runs.listing import Made
 from tedaudit.runs.ray_cluster import Cluster
 from tedaudit.runs.spec.engine import EngineSpec
@@ -49,6 +49,7 @@ class RayEngine:
         self._cluster = Cluster(settings)
         self._task = ray.remote(_do)
         self._flying: dict[Any, Step] = {}
+        self._mark: Path | None = None
         self._here: list[Step] = []
         self._room = self._cluster.count_room()
         self._moved_at = time.monotonic()
@@ -61,9 +62,14 @@ class RayEngine:
     def open(self, here: Worker, plugins: Mapping[str, Any]) -> None:
         """Begin a run."""
         self._cancel()
+        if self._mark is not None:
+            self._mark.unlink(missing_ok=True)
         self._worker, self._plugins, self._known = here, plugins, dict[str, Any]()
         packed = pack_shared(here.shared)
-        told = secrets.token_hex(8), here.shared.root, __version__, _find_path(), packed
+        name = f"{LOCK}-{secrets.token_hex(8)}"  # of a file that tells this folder from a copy of it
+        self._mark = here.shared.root / name
+        self._mark.touch()
+        told = name, here.shared.root, __version__, _find_path(), packed
         self._shared = self._ray.put(told)
         self._moved_at = time.monotonic()
         if self._cluster.address:
@@ -160,6 +166,8 @@ class RayEngine:
     def __exit__(self, *_: object) -> None:
         if self._ray.is_initialized():
             self._cancel()
+        if self._mark is not None:
+            self._mark.unlink(missing_ok=True)
         self._cluster.close()
 
 
@@ -196,7 +204,7 @@ def _do(
         )
     worker = _open(name, path, packed)
     step = unpack_step(parcel, worker.shared)
-    is_seen = (root / "manifest.json").exists()
+    is_seen = (root / name).exists()
     if not is_seen and brought is None and isinstance(step, GuessStep):
         return None
     _limit_threads(threads)
