@@ -28,10 +28,9 @@ from tedaudit.runs.engines import Announce
 from tedaudit.runs.looks import earlier_looks, find_look, note_look
 from tedaudit.runs.opening import Wanted, open_engine
 from tedaudit.runs.own_folder import own_folder
-from tedaudit.runs.preparation import choose_attacks, prepare
+from tedaudit.runs.preparation import choose_attacks
 from tedaudit.runs.release import Order, choose_epsilon, release
-from tedaudit.runs.runner import Part, Progress, Started, executed
-from tedaudit.runs.schedule import count_steps, open_schedules
+from tedaudit.runs.runner import Part, Progress, Started, execute_part, executed
 from tedaudit.runs.spec.model import AuditSpec, parse_spec
 
 AnyMechanism = str | Mechanism | Callable[..., Any] | Mapping[str, Any]
@@ -177,12 +176,9 @@ def run_part(
     """
     given = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
     said, advance = announce or tell, progress or (lambda *_: None)
-    with (
-        own_folder(given) as (placed, _),
-        open_engine(placed, engine, said) as worker,
-        executed(placed, worker, advance, said, part=part) as store,
-    ):
-        return store.root, count_steps(open_schedules(prepare(placed)))[1]
+    with own_folder(given) as (placed, _), open_engine(placed, engine, said) as worker:
+        store, left = execute_part(placed, worker, advance, said, part)
+    return store.root, left
 
 
 def tell(line: str) -> None:

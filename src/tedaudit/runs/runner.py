@@ -65,14 +65,32 @@ def executed(
     progress: Progress,
     announce: Announce,
     started: Started = lambda: None,
-    part: Part | None = None,
 ) -> Iterator[RunDirectory]:
     """Run an audit, or go on with it, and give the complete run, which stays locked until it is left.
 
     Nothing is written, and `started` not called, before every setting has been checked against the run
     directory. `announce` is told in one line, before the first call, how often functions and servers will be
-    called, if any is. A `part` does its share of the steps, and leaves to the others what is theirs.
+    called, if any is.
     """
+    with _begun(spec, announce, started, None) as audit:
+        _Run(audit, engine, progress, announce, None).do()
+        yield audit.store
+
+
+def execute_part(
+    spec: AuditSpec, engine: Engine, progress: Progress, announce: Announce, part: Part
+) -> tuple[RunDirectory, int]:
+    """Do a part of the steps of a run; return the run, and how many rewrites and guesses are left."""
+    with _begun(spec, announce, lambda: None, part) as audit:
+        _Run(audit, engine, progress, announce, part).do()
+        return audit.store, count_steps(open_schedules(audit))[1]
+
+
+@contextmanager
+def _begun(
+    spec: AuditSpec, announce: Announce, started: Started, part: Part | None
+) -> Iterator[PreparedAudit]:
+    """Give an audit that is checked and written down, while nobody else does the same part of it."""
     audit = prepare(spec)
     with ExitStack() as planning:
         planning.enter_context(audit.store.locked(wait=part is not None))
@@ -94,8 +112,7 @@ def executed(
             else:
                 working.enter_context(lock_folder(audit.store.root, f".lock-part-{part.name}"))
                 planning.close()  # other parts may plan
-            _Run(audit, engine, progress, announce, part).do()
-            yield audit.store
+            yield audit
 
 
 class _Run:
