@@ -92,3 +92,13 @@ def test_the_run_waits_for_no_part_that_is_at_work(tmp_path):
 def test_what_is_no_part_is_refused(text):
     with pytest.raises(SpecError, match="write 1/3, 2/3 and 3/3"):
         Part.parse(text)
+
+
+def test_a_part_leaves_what_others_are_writing_and_the_run_clears_it(tmp_path):
+    do(tmp_path / "run", 1)
+    half = tmp_path / "run" / "rewrites" / ".writing-1-part-000000.parquet"
+    half.write_bytes(b"half")
+    do(tmp_path / "run", 2)
+    assert half.exists()
+    run(make_work(tmp_path / "run"))
+    assert not half.exists()
