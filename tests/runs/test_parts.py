@@ -73,11 +73,12 @@ def test_parts_on_copies_of_the_folder_are_put_together_by_copying_back(tmp_path
     assert read_rows(root) == whole
 
 
-def test_a_part_leaves_guesses_on_a_wave_until_all_of_it_is_rewritten(tmp_path):
+@pytest.mark.parametrize("number", [1, 2, 3])  # one of which has guesses to make
+def test_a_part_leaves_guesses_on_a_wave_until_all_of_it_is_rewritten(tmp_path, number):
     spec = make_work(
         tmp_path / "run", mechanisms=["word-rr"], trials=400, block=0
     )  # waves have several files
-    run_part(spec, Part(1, 3), announce=lambda _: None)
+    run_part(spec, Part(number, 3), announce=lambda _: None)
     assert list((tmp_path / "run" / "rewrites").rglob("part-*"))
     assert not list((tmp_path / "run" / "guesses").rglob("part-*"))
 
